@@ -1,0 +1,262 @@
+//! The registry handle: from it a runtime by role, from that a worker by index.
+
+use arc_swap::ArcSwap;
+use crossbeam_epoch::Collector;
+
+use crate::distance::Distance;
+use crate::point::Point;
+use crate::record::Numbers;
+use crate::report::HoldReport;
+use crate::reporter::{Reporter, ReporterOptions};
+use crate::role::Role;
+use crate::sync::{Arc, AtomicU64, Mutex, lock};
+use crate::table::SlotTable;
+use crate::view::PointView;
+
+/// What one process publishes, and the way to everything else: make one, clone it everywhere.
+///
+/// ```
+/// use holdgap::{Registry, Role};
+///
+/// let registry = Registry::new();
+/// let worker = registry.runtime(Role::Interactive).worker(3);
+/// let report = worker.report();
+/// assert_eq!((report.hold_gap, report.held, report.published), (0, 0, 0));
+/// ```
+///
+/// Nothing here starts a thread, opens a socket or touches a file.
+#[derive(Clone)]
+pub struct Registry {
+    shared: Arc<RegistryShared>,
+}
+
+/// How a [`Registry`] names its gauges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryOptions {
+    /// Put before the name of every series; by default [`RegistryOptions::DEFAULT_PREFIX`].
+    pub prefix: String,
+}
+
+impl RegistryOptions {
+    /// The prefix that the two best known gauges carry in the system they come from.
+    pub const DEFAULT_PREFIX: &str = "mz_compute_";
+}
+
+impl Default for RegistryOptions {
+    fn default() -> Self {
+        RegistryOptions { prefix: Self::DEFAULT_PREFIX.to_owned() }
+    }
+}
+
+struct RegistryShared {
+    options: RegistryOptions,
+    /// Replaced as a whole when a worker is added, so that a scrape walks it without the mutex.
+    workers: ArcSwap<Vec<Arc<WorkerShared>>>,
+    /// Admits one replacer of `workers` at a time.
+    adding: Mutex<()>,
+    /// This registry's own: what foreign users of the default collector do cannot slow it down.
+    collector: Collector,
+}
+
+/// What the handles of one (role, worker) share.
+pub(crate) struct WorkerShared {
+    pub(crate) role: Role,
+    pub(crate) index: usize,
+    pub(crate) prefix: String,
+    pub(crate) table: SlotTable,
+    pub(crate) invalid_pairs: AtomicU64,
+}
+
+impl Registry {
+    /// A registry with default options.
+    pub fn new() -> Self {
+        Self::with_options(RegistryOptions::default())
+    }
+
+    /// A registry with options of your own.
+    pub fn with_options(options: RegistryOptions) -> Self {
+        let workers = ArcSwap::from_pointee(Vec::new());
+        let (adding, collector) = (Mutex::new(()), Collector::new());
+        Registry { shared: Arc::new(RegistryShared { options, workers, adding, collector }) }
+    }
+
+    /// The runtime of the given role. One atomic increment.
+    pub fn runtime(&self, role: Role) -> Runtime {
+        Runtime { registry: self.clone(), role }
+    }
+
+    /// The options that the registry was made with.
+    pub fn options(&self) -> &RegistryOptions {
+        &self.shared.options
+    }
+
+    /// One report for each (role, worker) that was ever asked for, in the order of the asking.
+    ///
+    /// For a scrape. No mutex, no pin; one pass over the records of each worker.
+    pub fn reports(&self) -> Vec<HoldReport> {
+        let workers = self.shared.workers.load_full();
+        workers.iter().map(|worker| HoldReport::of(worker)).collect()
+    }
+
+    /// A handle for each (role, worker) that was ever asked for, in the order of the asking.
+    pub fn workers(&self) -> Vec<Worker> {
+        let workers = self.shared.workers.load_full();
+        workers.iter().map(|shared| Worker { shared: Arc::clone(shared) }).collect()
+    }
+
+    fn find(&self, role: &Role, index: usize) -> Option<Arc<WorkerShared>> {
+        let workers = self.shared.workers.load_full();
+        workers.iter().find(|worker| worker.index == index && worker.role == *role).cloned()
+    }
+
+    fn worker(&self, role: &Role, index: usize) -> Arc<WorkerShared> {
+        if let Some(known) = self.find(role, index) {
+            return known;
+        }
+        let _adding = lock(&self.shared.adding);
+        if let Some(known) = self.find(role, index) {
+            return known;
+        }
+        let worker = Arc::new(WorkerShared {
+            role: role.clone(),
+            index,
+            prefix: self.shared.options.prefix.clone(),
+            table: SlotTable::new(self.shared.collector.clone()),
+            invalid_pairs: AtomicU64::new(0),
+        });
+        let mut workers = self.shared.workers.load_full().to_vec();
+        workers.push(Arc::clone(&worker));
+        self.shared.workers.store(Arc::new(workers));
+        worker
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry")
+            .field("options", self.options())
+            .field("workers", &self.workers())
+            .finish()
+    }
+}
+
+/// A timely runtime, known by its role: see [`Registry::runtime`].
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    registry: Registry,
+    role: Role,
+}
+
+impl Runtime {
+    /// The worker with the given timely index: the same one for the same index.
+    ///
+    /// Takes a mutex the first time, a scan of the known workers after that: keep the handle.
+    pub fn worker(&self, index: usize) -> Worker {
+        Worker { shared: self.registry.worker(&self.role, index) }
+    }
+
+    /// The role of the runtime.
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+}
+
+/// A worker: what it publishes, and reports. A cheap handle: see [`Runtime::worker`].
+#[derive(Clone)]
+pub struct Worker {
+    shared: Arc<WorkerShared>,
+}
+
+impl Worker {
+    /// Adds a publication point under `id`, with a `name` for people.
+    ///
+    /// It stands at the minimum frontier on both sides, without a gap, until it is first set.
+    /// Several points may carry one id: an arrangement dropped and made again is another point.
+    ///
+    /// # Cost
+    ///
+    /// The mutex of this worker's table (which no report takes) and five small allocations.
+    pub fn publish<T: Distance>(
+        &self,
+        id: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+    ) -> Point<T> {
+        Point::new(Arc::clone(&self.shared), id.into(), name.into())
+    }
+
+    /// A report of this worker's points, now. Sets no gauge.
+    ///
+    /// # Cost
+    ///
+    /// One pass over the worker's records: no locks, no pins, and one allocation for the role.
+    pub fn report(&self) -> HoldReport {
+        HoldReport::of(&self.shared)
+    }
+
+    /// A reporter that reports at most once a second.
+    pub fn reporter(&self) -> Reporter {
+        self.reporter_with(ReporterOptions::default())
+    }
+
+    /// A reporter with options of your own.
+    pub fn reporter_with(&self, options: ReporterOptions) -> Reporter {
+        Reporter::new(Arc::clone(&self.shared), options)
+    }
+
+    /// All of this worker's points, with their names and frontiers, in no particular order.
+    ///
+    /// For people, not for a hot loop: several allocations a point. Takes no lock, and pins an epoch
+    /// for at most a few hundred points at a time.
+    pub fn points(&self) -> Vec<PointView> {
+        self.select(usize::MAX)
+    }
+
+    /// The `most` points with the largest logical gap, largest first; held points before others.
+    ///
+    /// As [`points`](Self::points), but only the points returned cost more than a scan.
+    pub fn worst(&self, most: usize) -> Vec<PointView> {
+        self.select(most)
+    }
+
+    /// The role of the worker's runtime.
+    pub fn role(&self) -> &Role {
+        &self.shared.role
+    }
+
+    /// The timely index of the worker.
+    pub fn index(&self) -> usize {
+        self.shared.index
+    }
+
+    fn select(&self, most: usize) -> Vec<PointView> {
+        let mut live = Vec::new();
+        self.shared.table.scan(|slot, numbers| live.push((slot, numbers)));
+        if most < live.len() {
+            live.select_nth_unstable_by_key(most, |&(_, numbers)| worst_first(numbers));
+            live.truncate(most);
+        }
+        live.sort_by_key(|&(_, numbers)| worst_first(numbers));
+        let described = self.shared.table.details(&live);
+        described.into_iter().map(|(numbers, details)| details.view(numbers)).collect()
+    }
+}
+
+/// Orders points for people: held before not held, then by gap, largest first.
+fn worst_first(numbers: Numbers) -> std::cmp::Reverse<(bool, u64)> {
+    std::cmp::Reverse((numbers.flags.has(crate::record::Flags::HELD), numbers.gap))
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("role", self.role())
+            .field("index", &self.index())
+            .finish_non_exhaustive()
+    }
+}

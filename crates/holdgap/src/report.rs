@@ -1,0 +1,114 @@
+//! A report: what one pass over a worker's points found.
+
+use metrics::{Key, KeyName, Label, Level, Metadata};
+
+use crate::record::{Flags, Numbers};
+use crate::registry::WorkerShared;
+use crate::role::Role;
+use crate::series::{SERIES, SeriesKind};
+use crate::sync::Ordering;
+
+/// What one pass over the points of one (role, worker) found.
+///
+/// It never contradicts itself: a gap above zero implies that something is held, and no more is
+/// held than is published. All distances are in timestamp units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HoldReport {
+    /// The role of the worker's runtime.
+    pub role: Role,
+    /// The timely index of the worker.
+    pub worker: usize,
+    /// The largest logical gap over the live points.
+    pub hold_gap: u64,
+    /// How many live points have a logical gap.
+    pub held: u64,
+    /// How many live points there are.
+    pub published: u64,
+    /// The largest physical gap over the live points.
+    pub physical_hold_gap: u64,
+    /// How many live points have a physical gap.
+    pub physically_held: u64,
+    /// How many points have a closed writer.
+    pub frozen: u64,
+    /// How many of those readers still hold back.
+    pub frozen_held: u64,
+    /// The largest logical gap over the frozen points.
+    pub frozen_hold_gap: u64,
+    /// How many invalid pairs the worker has published since it began.
+    pub invalid_pairs: u64,
+    prefix: String,
+}
+
+impl HoldReport {
+    /// What a report says of a worker that publishes nothing.
+    pub(crate) fn empty(worker: &WorkerShared) -> Self {
+        HoldReport {
+            role: worker.role.clone(),
+            worker: worker.index,
+            hold_gap: 0,
+            held: 0,
+            published: 0,
+            physical_hold_gap: 0,
+            physically_held: 0,
+            frozen: 0,
+            frozen_held: 0,
+            frozen_hold_gap: 0,
+            invalid_pairs: worker.invalid_pairs.load(Ordering::Relaxed),
+            prefix: worker.prefix.clone(),
+        }
+    }
+
+    pub(crate) fn of(worker: &WorkerShared) -> Self {
+        let mut report = HoldReport::empty(worker);
+        worker.table.scan(|_, numbers| report.add(numbers));
+        report
+    }
+
+    #[inline]
+    fn add(&mut self, numbers: Numbers) {
+        let held = u64::from(numbers.flags.has(Flags::HELD));
+        if numbers.flags.has(Flags::FROZEN) {
+            self.frozen += 1;
+            self.frozen_held += held;
+            self.frozen_hold_gap = self.frozen_hold_gap.max(numbers.gap);
+        } else {
+            self.published += 1;
+            self.held += held;
+            self.hold_gap = self.hold_gap.max(numbers.gap);
+            self.physically_held += u64::from(numbers.flags.has(Flags::PHYSICALLY_HELD));
+            self.physical_hold_gap = self.physical_hold_gap.max(numbers.physical_gap);
+        }
+    }
+
+    /// Sets the report's series in the current recorder of the `metrics` facade.
+    ///
+    /// The recorder is looked up anew each time, so one that is installed late, or for one scrape,
+    /// is served too. A few allocations a series; takes whatever locks the recorder takes.
+    pub fn set_gauges(&self) {
+        metrics::with_recorder(|recorder| {
+            let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+            for series in SERIES {
+                let name = KeyName::from(format!("{}{}", self.prefix, series.name));
+                let (unit, help) = (Some(series.unit), series.help.into());
+                let key = Key::from_parts(name.clone(), self.labels());
+                let value = (series.value)(self);
+                match series.kind {
+                    SeriesKind::Gauge => {
+                        recorder.describe_gauge(name, unit, help);
+                        recorder.register_gauge(&key, &metadata).set(value as f64);
+                    }
+                    SeriesKind::Counter => {
+                        recorder.describe_counter(name, unit, help);
+                        recorder.register_counter(&key, &metadata).absolute(value);
+                    }
+                }
+            }
+        });
+    }
+
+    fn labels(&self) -> Vec<Label> {
+        let role = self.role.label().map(|role| Label::new("role", role.to_owned()));
+        role.into_iter().chain([Label::new("worker_id", self.worker.to_string())]).collect()
+    }
+}

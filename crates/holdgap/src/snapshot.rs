@@ -1,0 +1,177 @@
+//! The frontiers of one point at one moment, behind one pointer.
+
+use arc_swap::ArcSwap;
+use timely::progress::{Antichain, Timestamp};
+
+use crate::pair::FrontierPair;
+use crate::sync::Arc;
+
+/// The frontiers that a trace published together: true of it at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot<T> {
+    /// Counts the publications of this point; a later snapshot has a larger one.
+    pub sequence: u64,
+    /// Requested and applied logical compaction.
+    pub logical: FrontierPair<T>,
+    /// Requested and applied physical compaction, where the publisher knows them.
+    pub physical: Option<FrontierPair<T>>,
+    /// The times that the trace has sealed, where the publisher knows them.
+    pub upper: Option<Antichain<T>>,
+}
+
+/// What a publisher says of a trace, borrowed: see [`Point::publish`](crate::Point::publish).
+#[derive(Clone, Copy, Debug)]
+pub struct Frontiers<'a, T> {
+    /// Requested and applied logical compaction.
+    pub logical: &'a FrontierPair<T>,
+    /// Requested and applied physical compaction, where known.
+    pub physical: Option<&'a FrontierPair<T>>,
+    /// The times that the trace has sealed, where known.
+    pub upper: Option<&'a Antichain<T>>,
+}
+
+impl<T: Timestamp> Snapshot<T> {
+    fn minimum() -> Self {
+        Snapshot { sequence: 0, logical: FrontierPair::minimum(), physical: None, upper: None }
+    }
+
+    fn shows(&self, frontiers: &Frontiers<'_, T>) -> bool {
+        self.logical == *frontiers.logical
+            && self.physical.as_ref() == frontiers.physical
+            && self.upper.as_ref() == frontiers.upper
+    }
+
+    /// Takes over `frontiers`, reusing what is allocated.
+    fn assign(&mut self, sequence: u64, frontiers: &Frontiers<'_, T>) {
+        self.sequence = sequence;
+        self.logical.clone_from(frontiers.logical);
+        self.physical = frontiers.physical.cloned();
+        self.upper = frontiers.upper.cloned();
+    }
+}
+
+/// A [`Snapshot`] that one writer replaces as a whole and anyone may load.
+pub(crate) struct Cell<T> {
+    current: ArcSwap<Snapshot<T>>,
+}
+
+impl<T: Timestamp> Cell<T> {
+    pub(crate) fn new() -> Self {
+        Cell { current: ArcSwap::from_pointee(Snapshot::minimum()) }
+    }
+
+    /// The current snapshot. Never a guard: a reporter may keep it as long as it likes.
+    pub(crate) fn load(&self) -> Arc<Snapshot<T>> {
+        self.current.load_full()
+    }
+}
+
+/// The writer's end of a [`Cell`]: what it published last, and a snapshot to write the next into.
+pub(crate) struct CellWriter<T> {
+    cell: Arc<Cell<T>>,
+    published: Arc<Snapshot<T>>,
+    /// The snapshot that came back from the last publication. Once its readers have let go of it,
+    /// the next publication fills it again instead of allocating another.
+    spare: Option<Arc<Snapshot<T>>>,
+}
+
+impl<T: Timestamp> CellWriter<T> {
+    pub(crate) fn new(cell: Arc<Cell<T>>) -> Self {
+        let published = cell.load();
+        CellWriter { cell, published, spare: None }
+    }
+
+    pub(crate) fn published(&self) -> &Snapshot<T> {
+        &self.published
+    }
+
+    /// Publishes `frontiers`, unless they are what is published already. Returns whether it did.
+    pub(crate) fn publish(&mut self, frontiers: &Frontiers<'_, T>) -> bool {
+        if self.published.shows(frontiers) {
+            return false;
+        }
+        let sequence = self.published.sequence + 1;
+        let mut next = self.spare.take().unwrap_or_else(|| Arc::new(Snapshot::minimum()));
+        match Arc::get_mut(&mut next) {
+            Some(unshared) => unshared.assign(sequence, frontiers),
+            None => {
+                // A reader still looks at it: leave it to the reader.
+                let mut fresh = Snapshot::minimum();
+                fresh.assign(sequence, frontiers);
+                next = Arc::new(fresh);
+            }
+        }
+        let previous = std::mem::replace(&mut self.published, Arc::clone(&next));
+        let replaced = self.cell.current.swap(next);
+        debug_assert!(Arc::ptr_eq(&previous, &replaced), "a point has one writer");
+        drop(previous);
+        self.spare = Some(replaced);
+        true
+    }
+}
+
+/// A frontier as people read it: `{3}`, `{}`.
+pub(crate) fn frontier_text<T: Timestamp>(frontier: &Antichain<T>) -> String {
+    let mut elements: Vec<&T> = frontier.iter().collect();
+    elements.sort();
+    let texts: Vec<String> = elements.into_iter().map(|time| format!("{time:?}")).collect();
+    format!("{{{}}}", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logical(requested: u64, applied: u64) -> FrontierPair<u64> {
+        FrontierPair {
+            requested: Antichain::from_elem(requested),
+            applied: Antichain::from_elem(applied),
+        }
+    }
+
+    fn publish(writer: &mut CellWriter<u64>, pair: &FrontierPair<u64>) -> bool {
+        writer.publish(&Frontiers { logical: pair, physical: None, upper: None })
+    }
+
+    #[test]
+    fn unchanged_frontiers_are_not_republished() {
+        let cell = Arc::new(Cell::new());
+        let mut writer = CellWriter::new(Arc::clone(&cell));
+        assert!(publish(&mut writer, &logical(5, 3)));
+        let before = cell.load();
+        assert!(!publish(&mut writer, &logical(5, 3)));
+        assert!(Arc::ptr_eq(&before, &cell.load()));
+        assert!(publish(&mut writer, &logical(5, 4)));
+        assert_eq!(cell.load().sequence, 2);
+    }
+
+    #[test]
+    fn a_snapshot_that_a_reader_keeps_stays_as_it_was() {
+        let cell = Arc::new(Cell::new());
+        let mut writer = CellWriter::new(Arc::clone(&cell));
+        publish(&mut writer, &logical(1, 1));
+        let kept = cell.load();
+        for n in 2..100 {
+            publish(&mut writer, &logical(n, n));
+        }
+        assert_eq!(*kept, Snapshot { sequence: 1, logical: logical(1, 1), ..Snapshot::minimum() });
+    }
+
+    #[test]
+    fn in_steady_state_two_snapshots_take_turns() {
+        let cell = Arc::new(Cell::new());
+        let mut writer = CellWriter::new(Arc::clone(&cell));
+        let mut addresses = std::collections::BTreeSet::new();
+        for n in 1..1000 {
+            publish(&mut writer, &logical(n, n));
+            addresses.insert(Arc::as_ptr(&cell.load()) as usize);
+        }
+        assert!(addresses.len() <= 3, "{} snapshots", addresses.len());
+    }
+
+    #[test]
+    fn frontiers_print_as_sets() {
+        assert_eq!(frontier_text(&Antichain::from_elem(3_u64)), "{3}");
+        assert_eq!(frontier_text(&Antichain::<u64>::new()), "{}");
+    }
+}

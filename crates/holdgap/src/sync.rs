@@ -1,0 +1,15 @@
+//! The one door to atomics, cells and shared pointers.
+//!
+//! Every lock-free protocol of this crate takes its primitives from here, so that a model checker
+//! can be put behind the same door without touching the protocols.
+
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Locks `mutex`, also after a thread panicked while it held it.
+///
+/// For state whose every critical section leaves it whole at each step: a panic in one thread then
+/// costs that thread alone.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,285 @@
+//! Where the points of one worker live, and how a report walks over them.
+//!
+//! # The protocol
+//!
+//! A *slot* is a [`Record`] and a pointer to the point's [`Entry`] (its ids, name and snapshot).
+//! Slots stand in chunks that double in size and never move, so a scan follows no pointer from slot
+//! to slot, and a table that grows disturbs nobody. A slot that a point left is used again.
+//!
+//! *Adding* and *removing* take the table's mutex, which guards the list of free slots. Adding
+//! stores the entry, then writes a live record. Removing writes a record that is not live, takes
+//! the entry out and leaves its destruction to the epoch collector.
+//!
+//! *A scan* takes no lock. It walks the slots up to the high-water mark once, front to back, so
+//! that churn cannot make it start over, and reads each record under the record's own protocol. A
+//! point that is there during the whole scan stays in one slot and is seen exactly once. A point
+//! that comes or goes meanwhile is seen once or not at all.
+//!
+//! *Details* of a slot are read under an epoch pin that ends before the call returns. A pointer
+//! loaded under a pin is not destroyed before the pin ends; the entry is reference-counted, so what
+//! the caller takes with it needs no pin. No pin is ever held across a callback of the caller.
+//!
+//! *Orderings*: the entry's release store pairs with the acquire load under the pin. The record's
+//! own orderings are in its file.
+
+use crossbeam_epoch::{Atomic, Collector, Owned};
+
+use crate::record::{Flags, Numbers, Record};
+use crate::sync::{Arc, AtomicUsize, Mutex, OnceLock, Ordering, lock};
+use crate::view::Details;
+
+/// How many slots the first chunk has; each further chunk has twice as many as the one before.
+const FIRST_CHUNK: usize = 64;
+/// How many chunks there may be: enough for 2^32 slots.
+const CHUNKS: usize = 26;
+
+/// What a slot's pointer leads to.
+struct Entry {
+    generation: u32,
+    details: Arc<dyn Details>,
+}
+
+/// The chunk that holds a slot, and the slot's place in it.
+fn place(index: usize) -> (usize, usize) {
+    let chunk = (index / FIRST_CHUNK + 1).ilog2() as usize;
+    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
+}
+
+fn new_chunk<S: Default>(chunk: usize) -> Box<[S]> {
+    (0..FIRST_CHUNK << chunk).map(|_| S::default()).collect()
+}
+
+/// The slots of one (role, worker).
+pub(crate) struct SlotTable {
+    records: [OnceLock<Box<[Record]>>; CHUNKS],
+    entries: [OnceLock<Box<[Atomic<Entry>]>>; CHUNKS],
+    /// Slots at and beyond this were never used.
+    high_water: AtomicUsize,
+    free: Mutex<Vec<usize>>,
+    collector: Collector,
+}
+
+/// A slot that its holder may write: given by [`SlotTable::add`], given back to
+/// [`SlotTable::remove`].
+pub(crate) struct Slot {
+    index: usize,
+    generation: u32,
+}
+
+impl SlotTable {
+    pub(crate) fn new(collector: Collector) -> Self {
+        SlotTable {
+            records: [const { OnceLock::new() }; CHUNKS],
+            entries: [const { OnceLock::new() }; CHUNKS],
+            high_water: AtomicUsize::new(0),
+            free: Mutex::new(Vec::new()),
+            collector,
+        }
+    }
+
+    /// Puts a point into a free slot.
+    ///
+    /// One mutex, one allocation for the pointer, and the first time a chunk is reached the chunk.
+    pub(crate) fn add(&self, details: Arc<dyn Details>, numbers: Numbers) -> Slot {
+        let mut free = lock(&self.free);
+        let (index, fresh) = match free.pop() {
+            Some(index) => (index, false),
+            // Relaxed: only stored under the mutex held here.
+            None => (self.high_water.load(Ordering::Relaxed), true),
+        };
+        let (chunk, offset) = place(index);
+        let records = self.records[chunk].get_or_init(|| new_chunk(chunk));
+        let entries = self.entries[chunk].get_or_init(|| new_chunk(chunk));
+        let generation = records[offset].read().generation.wrapping_add(1);
+        // Pairs with the acquire load in `details`.
+        entries[offset].store(Owned::new(Entry { generation, details }), Ordering::Release);
+        let flags = numbers.flags.with(Flags::LIVE, true);
+        records[offset].write(Numbers { generation, flags, ..numbers });
+        if fresh {
+            // Pairs with the acquire load in `scan`: whoever sees the mark sees the chunk.
+            self.high_water.store(index + 1, Ordering::Release);
+        }
+        Slot { index, generation }
+    }
+
+    /// Takes a point out of its slot. Its entry is destroyed when no reporter can look at it.
+    pub(crate) fn remove(&self, slot: Slot) {
+        let (chunk, offset) = place(slot.index);
+        let (Some(records), Some(entries)) = (self.records[chunk].get(), self.entries[chunk].get())
+        else {
+            return;
+        };
+        let mut free = lock(&self.free);
+        let generation = slot.generation;
+        records[offset].write(Numbers { generation, ..Numbers::default() });
+        let participant = self.collector.register();
+        let guard = participant.pin();
+        let entry = entries[offset].swap(crossbeam_epoch::Shared::null(), Ordering::AcqRel, &guard);
+        if !entry.is_null() {
+            // SAFETY: the swap above took the only pointer to it out of the table, under the mutex
+            // that admits one remover at a time, so it is destroyed once. A reporter that loaded it
+            // before the swap did so under a pin of the same collector, which this waits out.
+            unsafe { guard.defer_destroy(entry) };
+            guard.flush();
+        }
+        free.push(slot.index);
+    }
+
+    /// Replaces the numbers of `slot`. No locks, no allocations, seven stores at most.
+    #[inline]
+    pub(crate) fn write(&self, slot: &Slot, numbers: Numbers) {
+        let (chunk, offset) = place(slot.index);
+        if let Some(records) = self.records[chunk].get() {
+            let generation = slot.generation;
+            let flags = numbers.flags.with(Flags::LIVE, true);
+            records[offset].write(Numbers { generation, flags, ..numbers });
+        }
+    }
+
+    /// Calls `each` with every live slot's index and numbers. No locks, no pins.
+    pub(crate) fn scan(&self, mut each: impl FnMut(usize, Numbers)) {
+        // Pairs with the release store in `add`.
+        let mut left = self.high_water.load(Ordering::Acquire);
+        let mut first = 0;
+        for records in self.records.iter().map_while(OnceLock::get) {
+            for (offset, record) in records.iter().take(left).enumerate() {
+                let numbers = record.read();
+                if numbers.flags.has(Flags::LIVE) {
+                    each(first + offset, numbers);
+                }
+            }
+            first += records.len();
+            left = left.saturating_sub(records.len());
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    /// The entries of the given slots, as far as their tenants are still there.
+    ///
+    /// Pins once for every few hundred slots, so that a long list does not hold reclamation back.
+    pub(crate) fn details(&self, slots: &[(usize, Numbers)]) -> Vec<(Numbers, Arc<dyn Details>)> {
+        const SLOTS_PER_PIN: usize = 256;
+        let participant = self.collector.register();
+        let mut found = Vec::with_capacity(slots.len());
+        for some in slots.chunks(SLOTS_PER_PIN) {
+            let guard = participant.pin();
+            for &(index, numbers) in some {
+                let (chunk, offset) = place(index);
+                let Some(entries) = self.entries[chunk].get() else { continue };
+                // Pairs with the release store in `add`.
+                let pointer = entries[offset].load(Ordering::Acquire, &guard);
+                // SAFETY: a pointer in the table leads to an entry that is destroyed only after
+                // `remove` swapped it out and every pin of that time ended; ours began before the
+                // load.
+                let Some(entry) = (unsafe { pointer.as_ref() }) else { continue };
+                if entry.generation == numbers.generation {
+                    found.push((numbers, Arc::clone(&entry.details)));
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Drop for SlotTable {
+    fn drop(&mut self) {
+        for entries in self.entries.iter_mut().filter_map(OnceLock::get_mut) {
+            for entry in entries {
+                let entry = std::mem::replace(entry, Atomic::null());
+                // SAFETY: nobody else can reach the table any more, and what `remove` took out of
+                // it is no longer in it.
+                drop(unsafe { entry.try_into_owned() });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::PointView;
+    use std::sync::atomic::AtomicBool;
+
+    struct Named(u64, Arc<AtomicUsize>);
+
+    impl Details for Named {
+        fn view(&self, _: Numbers) -> PointView {
+            PointView { name: self.0.to_string().into(), ..PointView::default() }
+        }
+    }
+
+    impl Drop for Named {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn add(table: &SlotTable, name: u64, dropped: &Arc<AtomicUsize>) -> Slot {
+        let numbers = Numbers { gap: name, physical_gap: name, ..Numbers::default() };
+        table.add(Arc::new(Named(name, Arc::clone(dropped))), numbers)
+    }
+
+    #[test]
+    fn places_run_on_from_chunk_to_chunk() {
+        assert_eq!(place(0), (0, 0));
+        assert_eq!(place(63), (0, 63));
+        assert_eq!(place(64), (1, 0));
+        assert_eq!(place(191), (1, 127));
+        assert_eq!(place(192), (2, 0));
+    }
+
+    #[test]
+    fn a_slot_is_used_again_and_its_last_tenant_is_not_taken_for_the_new_one() {
+        let (table, dropped) = (SlotTable::new(Collector::new()), Arc::default());
+        let first = add(&table, 1, &dropped);
+        let mut seen = Vec::new();
+        table.scan(|index, numbers| seen.push((index, numbers)));
+        table.remove(first);
+        let second = add(&table, 2, &dropped);
+        assert_eq!(second.index, seen[0].0);
+        assert!(table.details(&seen).is_empty(), "the old generation is gone");
+        drop(table);
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn under_churn_every_point_that_stays_is_seen_once_and_garbage_stays_bounded() {
+        const STAYING: u64 = 300;
+        let (table, dropped) = (SlotTable::new(Collector::new()), Arc::default());
+        let kept: Vec<_> = (0..STAYING).map(|name| add(&table, name, &dropped)).collect();
+        let (done, added) = (AtomicBool::new(false), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let slots: Vec<_> =
+                            (0..40).map(|_| add(&table, STAYING, &dropped)).collect();
+                        added.fetch_add(slots.len(), Ordering::Relaxed);
+                        slots.into_iter().for_each(|slot| table.remove(slot));
+                    }
+                });
+            }
+            for _ in 0..500 {
+                let mut found = vec![0; STAYING as usize + 1];
+                let mut live = Vec::new();
+                table.scan(|index, numbers| {
+                    assert_eq!(numbers.gap, numbers.physical_gap);
+                    found[numbers.gap as usize] += 1;
+                    live.push((index, numbers));
+                });
+                assert!(found[..STAYING as usize].iter().all(|count| *count == 1), "{found:?}");
+                for (numbers, details) in table.details(&live) {
+                    assert_eq!(*details.view(numbers).name, numbers.gap.to_string());
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        let (added, gone) = (added.into_inner(), dropped.load(Ordering::Relaxed));
+        assert!(gone * 2 > added, "only {gone} of {added} removed points were freed");
+        kept.into_iter().for_each(|slot| table.remove(slot));
+        drop(table);
+        assert_eq!(dropped.load(Ordering::Relaxed), added + STAYING as usize);
+    }
+}
