@@ -155,10 +155,10 @@ impl<B: SharedBatch> Drop for Reader<B> {
 impl Place {
     /// Forgets a placeholder that nobody adopted and nobody waits at.
     pub(crate) fn evict<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) {
-        if publication.is_abandoned() {
-            if let Some(sharing) = self.sharing.upgrade() {
-                sharing.evict(&self.id, self.worker, publication);
-            }
+        if publication.is_abandoned()
+            && let Some(sharing) = self.sharing.upgrade()
+        {
+            sharing.evict(&self.id, self.worker, publication);
         }
     }
 }

@@ -1,0 +1,89 @@
+//! The command line, as Prometheus exporters have it.
+
+use std::time::Duration;
+
+use clap::Parser;
+
+/// Serves the gauges that show how far readers hold back the compaction of shared arrangements.
+///
+/// Without a process to watch it runs a replica of its own: two timely runtimes that share
+/// differential arrangements under continuous churn.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "holdgap-exporter", version, max_term_width = 100)]
+pub(crate) struct Args {
+    /// Address to serve on; port 0 picks a free one, no host means every interface.
+    #[arg(long = "web.listen-address", value_name = "HOST:PORT", default_value = "127.0.0.1:9877")]
+    pub(crate) listen_address: String,
+
+    /// Path under which the metrics are served.
+    #[arg(long = "web.telemetry-path", value_name = "PATH", default_value = "/metrics", value_parser = telemetry_path)]
+    pub(crate) telemetry_path: String,
+
+    #[command(flatten)]
+    pub(crate) replica: ReplicaArgs,
+}
+
+/// The embedded replica.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Embedded replica")]
+pub(crate) struct ReplicaArgs {
+    /// Workers of each of the two runtimes.
+    #[arg(long = "replica.workers", value_name = "N", default_value = "8", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) workers: u16,
+
+    /// Shared arrangements.
+    #[arg(long = "replica.arrangements", value_name = "N", default_value = "31", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) arrangements: u32,
+
+    /// Time from one round of updates and compaction to the next.
+    #[arg(long = "replica.round", value_name = "DURATION", default_value = "1s", value_parser = round)]
+    pub(crate) round: Duration,
+
+    /// Have a reader stay for so long and hold back the first arrangement.
+    #[arg(long = "replica.slow-reader", value_name = "DURATION", value_parser = duration)]
+    pub(crate) slow_reader: Option<Duration>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "write it like 30s, 500ms or 2m".to_owned())
+}
+
+fn round(text: &str) -> Result<Duration, String> {
+    let round = duration(text)?;
+    if round < Duration::from_millis(1) { Err("at least 1ms".to_owned()) } else { Ok(round) }
+}
+
+/// Paths that are served already.
+const TAKEN: [&str; 3] = ["/", "/-/healthy", "/-/ready"];
+
+fn telemetry_path(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    if !text.starts_with('/') || !text.bytes().all(plain) {
+        return Err("it begins with / and has letters, digits and -_.~/ only".to_owned());
+    }
+    if TAKEN.contains(&text) {
+        return Err(format!("{text} is served already"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documentation() {
+        let args = Args::parse_from(["holdgap-exporter"]);
+        assert_eq!(args.listen_address, "127.0.0.1:9877");
+        assert_eq!(args.telemetry_path, "/metrics");
+        assert_eq!((args.replica.workers, args.replica.arrangements), (8, 31));
+        assert_eq!(args.replica.round, Duration::from_secs(1));
+        assert_eq!(args.replica.slow_reader, None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Serves holdgap's gauges over HTTP.
+//!
+//! `main` turns what went wrong into one line and an exit code; `run` does the work: bind the
+//! address, start what is to be watched, serve until told to stop.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod collect;
+mod replica;
+mod server;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use clap::error::ErrorKind;
+use holdgap::Registry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::args::Args;
+use crate::replica::{Driver, spelled};
+use crate::server::{Site, router};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do about an error of standard error.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help and version as asked for; a wrong flag in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = write!(io::stdout(), "{error}");
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("error: wrong usage");
+    let _ = writeln!(io::stderr(), "{}; see --help", line.trim_end());
+    ExitCode::from(2)
+}
+
+#[tokio::main]
+async fn run(args: &Args) -> anyhow::Result<()> {
+    // Before anything is started, so that a signal at any time ends the process cleanly.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let listener = bind(&args.listen_address).await?;
+    let address = listener.local_addr()?;
+
+    let registry = Registry::new();
+    let (ended, has_ended) = oneshot::channel();
+    let driver = Driver::start(&registry, &args.replica, move || {
+        // The receiver goes when the process is told to stop first.
+        let _ = ended.send(());
+    })?;
+    announce(args, address)?;
+
+    let site = Site {
+        registry,
+        telemetry_path: args.telemetry_path.clone(),
+        expected_points: u64::from(args.replica.workers) * u64::from(args.replica.arrangements),
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = axum::serve(listener, router(site)).with_graceful_shutdown(async {
+        // A sender that is gone stops the server too.
+        let _ = stopped.await;
+    });
+    let serving = tokio::spawn(server.into_future());
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = has_ended => {}
+    }
+    drop(stop);
+    // A client that keeps its connection open does not keep the process alive.
+    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    driver.stop()
+}
+
+/// Binds the address given on the command line.
+async fn bind(address: &str) -> anyhow::Result<TcpListener> {
+    let everywhere = address.strip_prefix(':').map(|port| format!("0.0.0.0:{port}"));
+    let given = everywhere.as_deref().unwrap_or(address);
+    let port = given.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(_))) {
+        bail!("{address} is no address to listen on; write --web.listen-address HOST:PORT");
+    }
+    match TcpListener::bind(given).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => bail!(
+            "{address} is in use; choose another with --web.listen-address (port 0 picks one)"
+        ),
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot listen on {address}; choose another with --web.listen-address")
+        }),
+    }
+}
+
+/// Says what is watched, and where it is served.
+fn announce(args: &Args, address: SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let (version, path) = (env!("CARGO_PKG_VERSION"), &args.telemetry_path);
+    let replica = &args.replica;
+    let (workers, arrangements) = (replica.workers, replica.arrangements);
+    let round = spelled(replica.round);
+    writeln!(
+        out,
+        "holdgap-exporter {version}: embedded replica, {workers} + {workers} workers, \
+         {arrangements} arrangements, a round every {round}"
+    )?;
+    writeln!(out, "serving http://{address}/  (metrics at {path})")?;
+    out.flush()
+}

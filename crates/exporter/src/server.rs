@@ -1,0 +1,76 @@
+//! HTTP: which path shows what.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use holdgap::{Registry, Role};
+
+use crate::collect;
+
+/// What the pages are made from.
+pub(crate) struct Site {
+    pub(crate) registry: Registry,
+    pub(crate) telemetry_path: String,
+    /// How many points there are once everything is published.
+    pub(crate) expected_points: u64,
+}
+
+type Shared = State<Arc<Site>>;
+
+/// Every path that is served. Unknown ones get 404, known ones with another method 405.
+pub(crate) fn router(site: Site) -> Router {
+    let site = Arc::new(site);
+    Router::new()
+        .route("/", get(index))
+        .route("/-/healthy", get(|| async { "healthy\n" }))
+        .route("/-/ready", get(ready))
+        .route(&site.telemetry_path, get(metrics))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "not found\n") })
+        .with_state(site)
+}
+
+/// Prometheus' text format, as its version 0.0.4 has it.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+async fn metrics(State(site): Shared) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, TEXT_FORMAT)], collect::metrics(&site.registry))
+}
+
+async fn ready(State(site): Shared) -> (StatusCode, String) {
+    let reports = site.registry.reports();
+    let maintained = reports.iter().filter(|report| report.role == Role::Maintenance);
+    let published: u64 = maintained.map(|report| report.published + report.frozen).sum();
+    let expected = site.expected_points;
+    if published >= expected {
+        (StatusCode::OK, "ready\n".to_owned())
+    } else {
+        let text = format!("{published} of {expected} points are published\n");
+        (StatusCode::SERVICE_UNAVAILABLE, text)
+    }
+}
+
+/// No script, no style from elsewhere, nothing to load.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+async fn index(State(site): Shared) -> impl IntoResponse {
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>holdgap exporter</title>\n\
+         <style>body{{font:1rem/1.5 system-ui;margin:2rem;color-scheme:light dark}}</style>\n\
+         <h1>holdgap exporter</h1>\n\
+         <p>How far readers hold back the compaction of shared arrangements.</p>\n\
+         <ul>\n\
+         <li><a href=\"{metrics}\">Metrics</a>, collected at each scrape</li>\n\
+         <li><a href=\"/-/healthy\">Healthy</a>: the process serves</li>\n\
+         <li><a href=\"/-/ready\">Ready</a>: every arrangement is published</li>\n\
+         </ul>\n</html>\n",
+        metrics = site.telemetry_path,
+    );
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(page))
+}
