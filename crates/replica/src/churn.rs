@@ -29,13 +29,15 @@ const PERIOD: u64 = 4;
 pub(crate) struct Table {
     id: ArrangementId,
     values: Vec<u64>,
+    /// The values before the last round; `None` until there were two.
+    before: Option<Vec<u64>>,
     round: u64,
 }
 
 impl Table {
     /// The table before its first round: no rows.
     pub(crate) fn new(id: ArrangementId) -> Self {
-        Table { id, values: Vec::new(), round: 0 }
+        Table { id, values: Vec::new(), before: None, round: 0 }
     }
 
     /// Goes on to the next round, and returns what it changes. The first round inserts all `keys`.
@@ -46,6 +48,7 @@ impl Table {
             let rows = self.values.iter().zip(0..);
             return rows.map(|(&new, key)| Change { key, old: None, new }).collect();
         }
+        self.before = Some(self.values.clone());
         let due = (0..keys).filter(|key| (key + self.round) % PERIOD == self.id.0 % PERIOD);
         let mut changes = Vec::new();
         for key in due {
@@ -62,10 +65,10 @@ impl Table {
         mixed >> 40
     }
 
-    /// The rows of this table joined with another by key, in order.
-    pub(crate) fn join(&self, other: &Table) -> Vec<(u64, u64, u64)> {
-        let pairs = self.values.iter().zip(&other.values).zip(0..);
-        pairs.map(|((&left, &right), key)| (key, left, right)).collect()
+    /// The rows before the last round of this table joined with another by key, in order.
+    pub(crate) fn join_before(&self, other: &Table) -> Option<Vec<(u64, u64, u64)>> {
+        let pairs = self.before.as_ref()?.iter().zip(other.before.as_ref()?).zip(0..);
+        Some(pairs.map(|((&left, &right), key)| (key, left, right)).collect())
     }
 }
 

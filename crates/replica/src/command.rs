@@ -19,8 +19,8 @@ pub(crate) enum Maintain {
     Create(ArrangementId),
     /// Apply a round's changes at one time, and seal it.
     Round { time: Time, changes: Arc<Vec<(ArrangementId, Vec<Change>)>> },
-    /// Allow compaction of an arrangement.
-    AllowCompaction(ArrangementId, Antichain<Time>),
+    /// Allow compaction of some arrangements.
+    AllowCompaction(Arc<Vec<ArrangementId>>, Antichain<Time>),
     /// Take the arrangement back.
     Drop(ArrangementId),
 }
@@ -30,8 +30,8 @@ pub(crate) enum Maintain {
 pub(crate) enum Interact {
     /// Follow the compaction of an arrangement.
     Create(ArrangementId),
-    /// What this runtime will still read lies at or beyond this.
-    AllowCompaction(ArrangementId, Antichain<Time>),
+    /// What this runtime will still read of some arrangements lies at or beyond this.
+    AllowCompaction(Arc<Vec<ArrangementId>>, Time),
     /// Join two arrangements at one time.
     Join { join: JoinId, sides: [ArrangementId; 2], as_of: Time },
     /// Hold an arrangement for a while, as a reader that is slow does.
@@ -54,25 +54,32 @@ pub(crate) struct JoinPart {
 /// The controller's end of the command streams of one runtime: every worker gets every command, in
 /// the same order.
 pub(crate) struct CommandSender<C> {
-    workers: Vec<(Sender<C>, Thread)>,
+    workers: Vec<(Sender<Order<C>>, Thread)>,
+}
+
+/// What comes down a command stream.
+pub(crate) enum Order<C> {
+    /// Obey this.
+    Obey(C),
+    /// End.
+    Stop,
 }
 
 impl<C: Clone> CommandSender<C> {
-    /// Sends to every worker, and wakes those that are parked. A worker that is gone shows when its
-    /// runtime is joined.
+    /// Sends to every worker, and wakes those that are parked.
     pub(crate) fn send(&self, command: &C) {
-        for (sender, thread) in &self.workers {
-            let _ = sender.send(command.clone());
-            thread.unpark();
-        }
+        self.order(|| Order::Obey(command.clone()));
     }
-}
 
-impl<C> CommandSender<C> {
-    /// Ends the streams, and wakes the workers so that they notice.
-    pub(crate) fn close(self) {
-        for (sender, thread) in self.workers {
-            drop(sender);
+    /// Has every worker end.
+    pub(crate) fn stop(&self) {
+        self.order(|| Order::Stop);
+    }
+
+    fn order(&self, order: impl Fn() -> Order<C>) {
+        for (sender, thread) in &self.workers {
+            // A worker that is gone shows when its runtime is joined.
+            let _ = sender.send(order());
             thread.unpark();
         }
     }
@@ -80,7 +87,7 @@ impl<C> CommandSender<C> {
 
 /// The workers' ends of the command streams of a runtime that is about to start.
 pub(crate) struct CommandStreams<C> {
-    receivers: Mutex<Vec<Option<Receiver<C>>>>,
+    receivers: Mutex<Vec<Option<Receiver<Order<C>>>>>,
     started: Mutex<Sender<(usize, Thread)>>,
 }
 
@@ -97,7 +104,7 @@ pub(crate) fn streams<C>(workers: usize) -> (PendingSender<C>, CommandStreams<C>
 
 /// A [`CommandSender`] whose workers' threads are not known yet.
 pub(crate) struct PendingSender<C> {
-    senders: Vec<Sender<C>>,
+    senders: Vec<Sender<Order<C>>>,
     starting: Receiver<(usize, Thread)>,
 }
 
@@ -116,7 +123,7 @@ impl<C> PendingSender<C> {
 
 impl<C> CommandStreams<C> {
     /// The stream of the calling worker. Each worker takes its own, once.
-    pub(crate) fn take(&self, index: usize) -> Option<Receiver<C>> {
+    pub(crate) fn take(&self, index: usize) -> Option<Receiver<Order<C>>> {
         let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
         let receiver = receivers.get_mut(index)?.take();
         let started = self.started.lock().unwrap_or_else(PoisonError::into_inner);

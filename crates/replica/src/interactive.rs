@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use timely::worker::Worker;
 
 use crate::churn::ArrangementId;
 use crate::command::{Interact, JoinId, JoinPart, Time};
+use crate::compaction::Compactions;
 use crate::maintenance::Batch;
 use crate::runtime::{NAP, Role};
 
@@ -20,6 +22,7 @@ use crate::runtime::{NAP, Role};
 pub(crate) struct Interactive {
     sharing: Sharing,
     results: Sender<JoinPart>,
+    compactions: Arc<Compactions>,
     standing: BTreeMap<ArrangementId, StandingHold<Batch>>,
     joins: Vec<Join>,
     lingering: Vec<(Instant, Reader<Batch>)>,
@@ -35,9 +38,13 @@ struct Join {
 }
 
 impl Interactive {
-    pub(crate) fn new(sharing: Sharing, results: Sender<JoinPart>) -> Self {
+    pub(crate) fn new(
+        sharing: Sharing,
+        results: Sender<JoinPart>,
+        compactions: Arc<Compactions>,
+    ) -> Self {
         let (standing, joins, lingering) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Interactive { sharing, results, standing, joins, lingering }
+        Interactive { sharing, results, compactions, standing, joins, lingering }
     }
 
     fn join(&mut self, worker: &mut Worker, join: JoinId, sides: [ArrangementId; 2], as_of: Time) {
@@ -83,10 +90,12 @@ impl Role for Interactive {
                 let standing = self.sharing.standing_hold(&id.to_string(), index);
                 self.standing.insert(id, standing.expect("all arrangements have one type"));
             }
-            Interact::AllowCompaction(id, frontier) => {
-                if let Some(standing) = self.standing.get(&id) {
+            Interact::AllowCompaction(ids, time) => {
+                let frontier = Antichain::from_elem(time);
+                for standing in ids.iter().filter_map(|id| self.standing.get(id)) {
                     standing.allow_compaction(frontier.borrow());
                 }
+                self.compactions.heard(time);
             }
             Interact::Join { join, sides, as_of } => self.join(worker, join, sides, as_of),
             Interact::Linger { id, stay } => {
@@ -99,7 +108,6 @@ impl Role for Interactive {
                 self.standing.remove(&id);
             }
         }
-        self.answer();
     }
 
     fn attend(&mut self, _: &mut Worker) -> Duration {

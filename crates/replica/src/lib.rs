@@ -6,7 +6,8 @@
 //! from continuous churn and publishes them; the *interactive* runtime imports them for joins at one
 //! time. A controller sends each its own stream of commands: create, allow compaction (to both), join,
 //! drop. The interactive runtime moves its standing holds when it reaches a compaction command in its
-//! own stream, so that a join still queued there never meets an arrangement compacted past it.
+//! own stream, so that a join still queued there never meets an arrangement compacted past it; the
+//! maintenance runtime hears of the compaction after that, or a round later at the latest.
 //! Timestamps are milliseconds since the Unix epoch, and workers park when they have nothing to do.
 //!
 //! Every join's rows are compared with a table kept by the controller.
@@ -20,6 +21,7 @@
 //! let options = ReplicaOptions { workers: 2, keys: 10 };
 //! let mut replica = Replica::start(&registry, options).unwrap();
 //! let (left, right) = (replica.create(), replica.create());
+//! replica.round();
 //! replica.round();
 //! replica.join(left, right);
 //! let outcome = replica.next_outcome(Duration::from_secs(60)).unwrap();
@@ -38,6 +40,7 @@
 
 mod churn;
 mod command;
+mod compaction;
 mod error;
 mod interactive;
 mod maintenance;

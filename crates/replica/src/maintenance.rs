@@ -67,9 +67,11 @@ impl Role for Maintenance {
                     input.flush();
                 }
             }
-            Maintain::AllowCompaction(id, frontier) => {
-                if let Some(Index { published, .. }) = self.indexes.get_mut(&id) {
-                    published.allow_compaction(frontier.borrow());
+            Maintain::AllowCompaction(ids, frontier) => {
+                for id in ids.iter() {
+                    if let Some(Index { published, .. }) = self.indexes.get_mut(id) {
+                        published.allow_compaction(frontier.borrow());
+                    }
                 }
             }
             Maintain::Drop(id) => {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use holdgap::{Registry, Role};
 use holdgap_trace::Sharing;
-use timely::progress::Antichain;
 
 use crate::churn::{ArrangementId, Table};
 use crate::command::{Interact, JoinId, JoinPart, Maintain, Time};
+use crate::compaction::Compactions;
 use crate::error::ReplicaError;
 use crate::interactive::Interactive;
 use crate::maintenance::Maintenance;
@@ -38,8 +38,9 @@ impl Default for ReplicaOptions {
 pub struct Replica {
     options: ReplicaOptions,
     registry: Registry,
-    maintenance: Runtime<Maintain>,
     interactive: Runtime<Interact>,
+    maintenance: Runtime<Maintain>,
+    compactions: Arc<Compactions>,
     results: Receiver<JoinPart>,
     tables: BTreeMap<ArrangementId, Table>,
     next_arrangement: u64,
@@ -84,17 +85,20 @@ impl Replica {
         let maintenance = Runtime::start("maintenance", options.workers, move |index| {
             (Maintenance::new(publishing.clone()), maintaining.worker(index).reporter())
         })?;
+        let compactions = Arc::new(Compactions::new(Arc::clone(maintenance.commands())));
+        let following = Arc::clone(&compactions);
         let interacting = registry.runtime(Role::Interactive);
         let interactive = Runtime::start("interactive", options.workers, move |index| {
             let sharing = sharing.with_role(Role::Interactive);
-            let role = Interactive::new(sharing, sending.clone());
+            let role = Interactive::new(sharing, sending.clone(), Arc::clone(&following));
             (role, interacting.worker(index).reporter())
         })?;
         Ok(Replica {
             options,
             registry: registry.clone(),
-            maintenance,
             interactive,
+            maintenance,
+            compactions,
             results,
             tables: BTreeMap::new(),
             next_arrangement: 1,
@@ -109,63 +113,59 @@ impl Replica {
         let id = ArrangementId(self.next_arrangement);
         self.next_arrangement += 1;
         self.tables.insert(id, Table::new(id));
-        self.interactive.send(&Interact::Create(id));
-        self.maintenance.send(&Maintain::Create(id));
+        self.interactive.commands().send(&Interact::Create(id));
+        self.maintenance.commands().send(&Maintain::Create(id));
         id
     }
 
     /// Drops an arrangement. Joins over it that are under way complete if its data was sealed.
     pub fn drop_arrangement(&mut self, id: ArrangementId) {
         if self.tables.remove(&id).is_some() {
-            self.interactive.send(&Interact::Drop(id));
-            self.maintenance.send(&Maintain::Drop(id));
+            self.interactive.commands().send(&Interact::Drop(id));
+            self.maintenance.commands().send(&Maintain::Drop(id));
         }
     }
 
     /// One round of churn: changes rows of every arrangement at the present time, and allows
     /// compaction up to the round before. Returns the time.
     ///
-    /// The interactive runtime is told of the compaction first: it has then usually moved its
-    /// standing holds by the time that the maintenance runtime asks for more.
+    /// The interactive runtime hears of the compaction first: see the crate's documentation.
     pub fn round(&mut self) -> Time {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Time::try_from(now.as_millis()).unwrap_or(Time::MAX / 2);
-        let [before, last] = self.rounds;
+        let [_, last] = self.rounds;
         // A clock that steps back must not take the times with it.
         let time = last.map_or(now, |last| now.max(last + 1));
-        if let Some(before) = last.and(before) {
-            self.allow_compaction(before);
+        if let Some(last) = last {
+            self.allow_compaction(last);
         }
         let keys = self.options.keys;
         let changes = self.tables.iter_mut().map(|(id, table)| (*id, table.next_round(keys)));
         let changes = Arc::new(changes.collect());
-        self.maintenance.send(&Maintain::Round { time, changes });
+        self.maintenance.commands().send(&Maintain::Round { time, changes });
         self.rounds = [last, Some(time)];
         time
     }
 
     /// Allows compaction of every arrangement up to `time`, to both runtimes.
     fn allow_compaction(&self, time: Time) {
-        let frontier = Antichain::from_elem(time);
-        for id in self.tables.keys() {
-            self.interactive.send(&Interact::AllowCompaction(*id, frontier.clone()));
-        }
-        for id in self.tables.keys() {
-            self.maintenance.send(&Maintain::AllowCompaction(*id, frontier.clone()));
-        }
+        let ids = Arc::new(self.arrangements());
+        self.compactions.begin(time, Arc::clone(&ids), self.options.workers);
+        self.interactive.commands().send(&Interact::AllowCompaction(ids, time));
     }
 
-    /// Begins a join of two arrangements at the time of the last round.
+    /// Begins a join of two arrangements at the last time that is complete: that of the round
+    /// before the last.
     ///
-    /// Returns `None` before the first round, and for an arrangement that is gone.
+    /// Returns `None` before the second round of either, and for an arrangement that is gone.
     pub fn join(&mut self, left: ArrangementId, right: ArrangementId) -> Option<JoinId> {
-        let [_, Some(as_of)] = self.rounds else { return None };
-        let expected = self.tables.get(&left)?.join(self.tables.get(&right)?);
+        let [Some(as_of), _] = self.rounds else { return None };
+        let expected = self.tables.get(&left)?.join_before(self.tables.get(&right)?)?;
         let join = JoinId(self.next_join);
         self.next_join += 1;
         let (begun, parts, rows) = (Instant::now(), 0, Vec::new());
         self.joins.insert(join, PendingJoin { expected, begun, parts, rows });
-        self.interactive.send(&Interact::Join { join, sides: [left, right], as_of });
+        self.interactive.commands().send(&Interact::Join { join, sides: [left, right], as_of });
         Some(join)
     }
 
@@ -194,7 +194,7 @@ impl Replica {
 
     /// Has the interactive runtime read an arrangement and not let go of it for so long.
     pub fn linger(&self, id: ArrangementId, stay: Duration) {
-        self.interactive.send(&Interact::Linger { id, stay });
+        self.interactive.commands().send(&Interact::Linger { id, stay });
     }
 
     /// The arrangements that there are.

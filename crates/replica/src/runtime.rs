@@ -9,13 +9,13 @@ use timely::communication::WorkerGuards;
 use timely::worker::Worker;
 use timely::{CommunicationConfig, Config, WorkerConfig};
 
-use crate::command::{CommandSender, streams};
+use crate::command::{CommandSender, Order, streams};
 use crate::error::ReplicaError;
 
 /// A runtime's workers, as the controller has them.
-pub(crate) struct Runtime<C> {
+pub(crate) struct Runtime<C: Clone> {
     name: &'static str,
-    commands: Option<CommandSender<C>>,
+    commands: Arc<CommandSender<C>>,
     guards: Option<WorkerGuards<()>>,
     workers: usize,
     /// One clone for each worker that has not ended.
@@ -62,26 +62,22 @@ impl<C: Clone + Send + 'static> Runtime<C> {
             }
         });
         let guards = guards.map_err(|message| ReplicaError { runtime: name, message })?;
-        let guards = Some(guards);
-        let mut runtime = Runtime { name, commands: None, guards, workers, alive };
-        match pending.started() {
-            Some(commands) => runtime.commands = Some(commands),
-            None => return Err(runtime.stop().err().unwrap_or_else(|| runtime.ended())),
-        }
-        Ok(runtime)
+        let Some(commands) = pending.started() else {
+            let message = "it ended before it began".to_owned();
+            return Err(ReplicaError { runtime: name, message });
+        };
+        let (commands, guards) = (Arc::new(commands), Some(guards));
+        Ok(Runtime { name, commands, guards, workers, alive })
     }
 
-    pub(crate) fn send(&self, command: &C) {
-        if let Some(commands) = &self.commands {
-            commands.send(command);
-        }
+    /// The way to send to the workers.
+    pub(crate) fn commands(&self) -> &Arc<CommandSender<C>> {
+        &self.commands
     }
 
     /// Ends the command streams, and waits for the workers to end. Says what one of them died of.
     pub(crate) fn stop(&mut self) -> Result<(), ReplicaError> {
-        if let Some(commands) = self.commands.take() {
-            commands.close();
-        }
+        self.commands.stop();
         let Some(guards) = self.guards.take() else { return Ok(()) };
         for result in guards.join() {
             result.map_err(|message| ReplicaError { runtime: self.name, message })?;
@@ -94,18 +90,12 @@ impl<C: Clone + Send + 'static> Runtime<C> {
         // One here, and one in the closure that the workers share.
         self.guards.is_some() && Arc::strong_count(&self.alive) == self.workers + 2
     }
-
-    fn ended(&self) -> ReplicaError {
-        ReplicaError { runtime: self.name, message: "a worker ended before it began".to_owned() }
-    }
 }
 
-impl<C> Drop for Runtime<C> {
+impl<C: Clone> Drop for Runtime<C> {
     fn drop(&mut self) {
         // The workers end first: to drop the guards is to wait for them.
-        if let Some(commands) = self.commands.take() {
-            commands.close();
-        }
+        self.commands.stop();
         drop(self.guards.take());
     }
 }
@@ -114,18 +104,15 @@ impl<C> Drop for Runtime<C> {
 fn run<R: Role>(
     worker: &mut Worker,
     mut role: R,
-    commands: &Receiver<R::Command>,
+    commands: &Receiver<Order<R::Command>>,
     reporter: &Reporter,
 ) {
     loop {
         loop {
             match commands.try_recv() {
-                Ok(command) => {
-                    role.obey(worker, command);
-                    worker.step();
-                }
+                Ok(Order::Obey(command)) => role.obey(worker, command),
                 Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return end(worker, role),
+                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return end(worker, role),
             }
         }
         let nap = role.attend(worker);

@@ -19,6 +19,10 @@ pub enum PublishError {
     WrongType {
         /// The id.
         id: Arc<str>,
+        /// The batch type that the readers wait for.
+        waited_for: &'static str,
+        /// The batch type that was to be published.
+        published: &'static str,
     },
 }
 
@@ -28,8 +32,8 @@ impl std::fmt::Display for PublishError {
             PublishError::InUse { id, worker } => {
                 write!(f, "{id:?} is published on worker {worker} already; drop that first")
             }
-            PublishError::WrongType { id } => {
-                write!(f, "readers wait for {id:?} with other key, value, time or difference types")
+            PublishError::WrongType { id, waited_for, published } => {
+                write!(f, "readers wait for {id:?} with batches {waited_for}, not {published}")
             }
         }
     }
@@ -58,8 +62,10 @@ pub enum ReadError {
     WrongType {
         /// The id.
         id: Arc<str>,
-        /// The worker's index.
-        worker: usize,
+        /// The batch type that it has.
+        known: &'static str,
+        /// The batch type that was asked for.
+        asked: &'static str,
     },
     /// The trace has ended, and nobody held it.
     Ended {
@@ -78,10 +84,9 @@ impl std::fmt::Display for ReadError {
                 "{id:?} on worker {worker} cannot be read at {as_of}: it is compacted up to \
                  {since}, as its owner allows {requested} and no reader held it further back"
             ),
-            ReadError::WrongType { id, worker } => write!(
-                f,
-                "{id:?} on worker {worker} has other key, value, time or difference types"
-            ),
+            ReadError::WrongType { id, known, asked } => {
+                write!(f, "{id:?} has batches {known}, not {asked}")
+            }
             ReadError::Ended { id, worker } => {
                 write!(f, "{id:?} on worker {worker} has ended, and nobody held it")
             }

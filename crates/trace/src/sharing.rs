@@ -5,7 +5,7 @@
 //! the other way round, so that whoever finds a placeholder has registered there before anyone can
 //! evict it.
 
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -72,6 +72,8 @@ pub(crate) struct SharingShared {
 struct Entry {
     /// An `Arc<Publication<B>>`, for whatever batch type it has.
     publication: Box<dyn Any + Send>,
+    /// What that batch type is called, for people.
+    batch: &'static str,
     /// The standing hold of this id, if it was asked for.
     standing: Option<HoldId>,
 }
@@ -173,8 +175,11 @@ impl Sharing {
             None => None,
             Some(entry) => {
                 let waiting = entry.publication::<Tr::Batch>();
-                let waiting =
-                    waiting.ok_or_else(|| PublishError::WrongType { id: Arc::clone(&id) })?;
+                let waiting = waiting.ok_or_else(|| PublishError::WrongType {
+                    id: Arc::clone(&id),
+                    waited_for: entry.batch,
+                    published: type_name::<Tr::Batch>(),
+                })?;
                 if !waiting.is_placeholder() {
                     return Err(PublishError::InUse { id, worker: worker.index() });
                 }
@@ -346,12 +351,13 @@ impl SharingShared {
     ) -> Result<R, ReadError> {
         let mut entries = self.lock();
         let known = entries.entry(worker).or_default();
-        if !known.contains_key(id) {
-            known.insert(id.into(), Entry::new(&Publication::<B>::placeholder()));
-        }
-        let wrong_type = || ReadError::WrongType { id: id.into(), worker };
-        let entry = known.get_mut(id).ok_or_else(wrong_type)?;
-        let publication = entry.publication::<B>().ok_or_else(wrong_type)?;
+        let entry =
+            known.entry(id.into()).or_insert_with(|| Entry::new(&Publication::<B>::placeholder()));
+        let publication = entry.publication::<B>().ok_or_else(|| ReadError::WrongType {
+            id: id.into(),
+            known: entry.batch,
+            asked: type_name::<B>(),
+        })?;
         section(entry, publication)
     }
 
@@ -391,7 +397,8 @@ impl SharingShared {
 
 impl Entry {
     fn new<B: SharedBatch>(publication: &Arc<Publication<B>>) -> Self {
-        Entry { publication: Box::new(Arc::clone(publication)), standing: None }
+        let publication = Box::new(Arc::clone(publication));
+        Entry { publication, batch: type_name::<B>(), standing: None }
     }
 
     fn publication<B: SharedBatch>(&self) -> Option<Arc<Publication<B>>> {

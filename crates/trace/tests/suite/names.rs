@@ -164,11 +164,14 @@ fn an_id_in_use_and_a_wrong_type_are_refused_in_one_line() {
     let in_use = republish(&mut stage, &other, "u1").unwrap_err();
     assert_eq!(in_use, PublishError::InUse { id: "u1".into(), worker: 0 });
     let wrong = stage.sharing.reader::<KeyBatch<String, u64, isize>>("u1", 0).unwrap_err();
-    assert_eq!(wrong, ReadError::WrongType { id: "u1".into(), worker: 0 });
+    assert!(matches!(&wrong, ReadError::WrongType { known, .. } if known.contains("(u64, u64)")));
+    assert!(!wrong.to_string().contains('\n'));
     let _waiting = stage.sharing.reader::<KeyBatch<String, u64, isize>>("u3", 0).unwrap();
     let wrong = republish(&mut stage, &index, "u3").unwrap_err();
-    assert_eq!(wrong, PublishError::WrongType { id: "u3".into() });
+    assert!(
+        matches!(&wrong, PublishError::WrongType { waited_for, .. } if waited_for.contains("String"))
+    );
     for text in [in_use.to_string(), wrong.to_string()] {
-        assert!(!text.contains('\n') && text.len() < 120, "{text}");
+        assert!(!text.contains('\n'), "{text}");
     }
 }
