@@ -1,0 +1,13 @@
+//! The exporter as a user runs it: a process, its sockets, its exit codes.
+
+/// Starting the process, and asking it.
+mod support;
+
+/// `docs/metrics.yml`, the code and a scrape say the same.
+mod catalogue;
+/// Paths, methods, types.
+mod http;
+/// Flags, addresses, signals: one line and an exit code.
+mod process;
+/// The gauges move with a slow reader, and go back.
+mod slow_reader;

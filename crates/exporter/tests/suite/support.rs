@@ -1,0 +1,123 @@
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdgap-exporter"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Runs the exporter to its end.
+pub(crate) fn output(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+/// An exporter that serves, ended with this value.
+pub(crate) struct Exporter {
+    pub(crate) child: Child,
+    pub(crate) banner: String,
+    pub(crate) url: String,
+}
+
+/// What an exporter answered.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) content_type: String,
+    pub(crate) headers: String,
+    pub(crate) body: String,
+}
+
+impl Exporter {
+    /// Starts one on a free port, with a small replica and what else `args` say.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let small = ["--web.listen-address", "127.0.0.1:0", "--replica.round", "100ms"];
+        let mut child = command(&[&small, args].concat()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let banner = lines.next().unwrap().unwrap();
+        let serving = lines.next().unwrap().unwrap();
+        let url = serving.split_whitespace().nth(1).unwrap().trim_end_matches('/').to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{serving}");
+        Exporter { child, banner, url }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path)
+    }
+
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Answer {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(PATIENCE))
+            .build()
+            .into();
+        let request = ureq::http::Request::builder().method(method);
+        let request = request.uri(format!("{}{path}", self.url)).body(()).unwrap();
+        let mut response = agent.run(request).unwrap();
+        let content_type = response.headers().get("content-type");
+        Answer {
+            status: response.status().as_u16(),
+            content_type: content_type.map_or("", |value| value.to_str().unwrap()).to_owned(),
+            headers: format!("{:?}", response.headers()),
+            body: response.body_mut().read_to_string().unwrap(),
+        }
+    }
+
+    /// The values of one series, by its labels as they are written.
+    pub(crate) fn values(&self, series: &str) -> Vec<(String, f64)> {
+        let name = format!("mz_compute_{series}{{");
+        let metrics = self.get("/metrics").body;
+        let samples = metrics.lines().filter_map(|line| line.strip_prefix(&name));
+        samples
+            .map(|sample| {
+                let (labels, value) = sample.rsplit_once("} ").unwrap();
+                (labels.to_owned(), value.parse().unwrap())
+            })
+            .collect()
+    }
+
+    /// Waits until `is_so` of the values of one series.
+    pub(crate) fn wait(&self, series: &str, is_so: impl Fn(&[(String, f64)]) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let values = self.values(series);
+            if is_so(&values) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{series} stays at {values:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn wait_until_ready(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.get("/-/ready").status != 200 {
+            assert!(Instant::now() < deadline, "{}", self.get("/-/ready").body);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends a signal by name, and waits for the end. Returns the exit code, if there is one.
+    pub(crate) fn end_by(mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it does not end by {signal}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
