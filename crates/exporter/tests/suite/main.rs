@@ -9,5 +9,8 @@ mod catalogue;
 mod http;
 /// Flags, addresses, signals: one line and an exit code.
 mod process;
+/// What the documents say of the tree is so.
+mod tidy;
+
 /// The gauges move with a slow reader, and go back.
 mod slow_reader;
