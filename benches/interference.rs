@@ -60,7 +60,9 @@ fn interference(c: &mut Criterion) {
         };
         let look_up = |n: u64| drop(black_box(mutexes.slot(n % count, 0)));
         let (mut lines, report) = (Vec::new(), || drop(worker.report()));
-        let peer_report = || drop(black_box(mutexes.report(0)));
+        let peer_report = || {
+            black_box(mutexes.report(0));
+        };
         for reporters in [0, REPORTERS] {
             let id = |name| BenchmarkId::new(format!("{name}/{reporters} reporters"), count);
             group.bench_function(id("holdgap"), |b| {
