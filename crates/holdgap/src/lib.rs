@@ -58,6 +58,7 @@
 //! [differential dataflow]: https://docs.rs/differential-dataflow
 
 mod distance;
+mod gauges;
 mod pair;
 mod point;
 mod record;
@@ -66,6 +67,7 @@ mod report;
 mod reporter;
 mod role;
 mod series;
+mod shared;
 mod snapshot;
 mod sync;
 mod table;

@@ -6,7 +6,7 @@ use timely::progress::Antichain;
 use crate::distance::Distance;
 use crate::pair::{FrontierPair, HoldGap};
 use crate::record::{Flags, Numbers};
-use crate::registry::WorkerShared;
+use crate::shared::WorkerShared;
 use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot};
 use crate::sync::{Arc, Ordering};
 use crate::table::Slot;

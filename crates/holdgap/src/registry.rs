@@ -9,6 +9,7 @@ use crate::record::Numbers;
 use crate::report::HoldReport;
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
+use crate::shared::WorkerShared;
 use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use crate::table::SlotTable;
 use crate::view::PointView;
@@ -56,15 +57,6 @@ struct RegistryShared {
     adding: Mutex<()>,
     /// This registry's own: what foreign users of the default collector do cannot slow it down.
     collector: Collector,
-}
-
-/// What the handles of one (role, worker) share.
-pub(crate) struct WorkerShared {
-    pub(crate) role: Role,
-    pub(crate) index: usize,
-    pub(crate) prefix: String,
-    pub(crate) table: SlotTable,
-    pub(crate) invalid_pairs: AtomicU64,
 }
 
 impl Registry {

@@ -1,11 +1,8 @@
 //! A report: what one pass over a worker's points found.
 
-use metrics::{Key, KeyName, Label, Level, Metadata};
-
 use crate::record::{Flags, Numbers};
-use crate::registry::WorkerShared;
 use crate::role::Role;
-use crate::series::{SERIES, SeriesKind};
+use crate::shared::WorkerShared;
 use crate::sync::Ordering;
 
 /// What one pass over the points of one (role, worker) found.
@@ -37,7 +34,7 @@ pub struct HoldReport {
     pub frozen_hold_gap: u64,
     /// How many invalid pairs the worker has published since it began.
     pub invalid_pairs: u64,
-    prefix: String,
+    pub(crate) prefix: String,
 }
 
 impl HoldReport {
@@ -79,36 +76,5 @@ impl HoldReport {
             self.physically_held += u64::from(numbers.flags.has(Flags::PHYSICALLY_HELD));
             self.physical_hold_gap = self.physical_hold_gap.max(numbers.physical_gap);
         }
-    }
-
-    /// Sets the report's series in the current recorder of the `metrics` facade.
-    ///
-    /// The recorder is looked up anew each time, so one that is installed late, or for one scrape,
-    /// is served too. A few allocations a series; takes whatever locks the recorder takes.
-    pub fn set_gauges(&self) {
-        metrics::with_recorder(|recorder| {
-            let metadata = Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
-            for series in SERIES {
-                let name = KeyName::from(format!("{}{}", self.prefix, series.name));
-                let (unit, help) = (Some(series.unit), series.help.into());
-                let key = Key::from_parts(name.clone(), self.labels());
-                let value = (series.value)(self);
-                match series.kind {
-                    SeriesKind::Gauge => {
-                        recorder.describe_gauge(name, unit, help);
-                        recorder.register_gauge(&key, &metadata).set(value as f64);
-                    }
-                    SeriesKind::Counter => {
-                        recorder.describe_counter(name, unit, help);
-                        recorder.register_counter(&key, &metadata).absolute(value);
-                    }
-                }
-            }
-        });
-    }
-
-    fn labels(&self) -> Vec<Label> {
-        let role = self.role.label().map(|role| Label::new("role", role.to_owned()));
-        role.into_iter().chain([Label::new("worker_id", self.worker.to_string())]).collect()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::registry::WorkerShared;
 use crate::report::HoldReport;
+use crate::shared::WorkerShared;
 use crate::sync::Arc;
 use crate::throttle::Throttle;
 

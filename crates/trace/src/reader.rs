@@ -1,15 +1,15 @@
 //! Readers: a hold on a trace that may cross threads, and the way into another runtime.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use differential_dataflow::trace::Span;
 use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
 
 use crate::batch::SharedBatch;
+use crate::directory::Place;
 use crate::holds::{Compaction, HoldId, HoldKind};
 use crate::publication::{Publication, Refusal};
-use crate::sharing::SharingShared;
 
 /// A hold on one worker's shard of a shared arrangement: made by
 /// [`Sharing::reader`](crate::Sharing::reader) and [`reader_at`](crate::Sharing::reader_at).
@@ -36,14 +36,6 @@ pub struct Reader<B: SharedBatch> {
     id: HoldId,
     /// Where the reader was registered, so that a placeholder goes with its last reader.
     place: Place,
-}
-
-/// An id on a worker, and the registry that knows it.
-#[derive(Clone)]
-pub(crate) struct Place {
-    pub(crate) sharing: Weak<SharingShared>,
-    pub(crate) id: Arc<str>,
-    pub(crate) worker: usize,
 }
 
 impl<B: SharedBatch> Reader<B> {
@@ -149,17 +141,6 @@ impl<B: SharedBatch> Drop for Reader<B> {
     fn drop(&mut self) {
         self.publication.release(self.id);
         self.place.evict(&self.publication);
-    }
-}
-
-impl Place {
-    /// Forgets a placeholder that nobody adopted and nobody waits at.
-    pub(crate) fn evict<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) {
-        if publication.is_abandoned()
-            && let Some(sharing) = self.sharing.upgrade()
-        {
-            sharing.evict(&self.id, self.worker, publication);
-        }
     }
 }
 

@@ -1,13 +1,8 @@
-//! The sharing registry: by id and worker to the publication where a trace and its readers meet.
-//!
-//! One map, under one mutex, which is taken to publish, to read, to remove and to evict; never to
-//! settle, seal, import or report. A publication's own lock is only ever taken inside of it, never
-//! the other way round, so that whoever finds a placeholder has registered there before anyone can
-//! evict it.
+//! The handle that the runtimes of a process share: publish, read, hold, watch.
 
-use std::any::{Any, type_name};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::any::type_name;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
 use differential_dataflow::trace::TraceReader;
@@ -17,10 +12,11 @@ use timely::progress::frontier::AntichainRef;
 use timely::worker::Worker;
 
 use crate::batch::{SharableTrace, SharedBatch};
+use crate::directory::{Directory, Entry, Place};
 use crate::error::{PublishError, ReadError, frontier_text};
-use crate::holds::{Compaction, HoldId};
 use crate::publication::{Attachment, Publication, Refusal};
-use crate::reader::{Place, Reader};
+use crate::published::{Published, StandingHold};
+use crate::reader::Reader;
 use crate::seals::SealInbox;
 use crate::spine::SharedSpine;
 
@@ -59,23 +55,8 @@ use crate::spine::SharedSpine;
 /// ```
 #[derive(Clone)]
 pub struct Sharing {
-    shared: Arc<SharingShared>,
+    shared: Arc<Directory>,
     role: Role,
-}
-
-pub(crate) struct SharingShared {
-    registry: Registry,
-    /// By worker, then by id.
-    entries: Mutex<BTreeMap<usize, HashMap<Arc<str>, Entry>>>,
-}
-
-struct Entry {
-    /// An `Arc<Publication<B>>`, for whatever batch type it has.
-    publication: Box<dyn Any + Send>,
-    /// What that batch type is called, for people.
-    batch: &'static str,
-    /// The standing hold of this id, if it was asked for.
-    standing: Option<HoldId>,
 }
 
 /// How a trace is published: see [`Sharing::publish_with`].
@@ -94,9 +75,7 @@ pub struct PublishOptions {
 impl Sharing {
     /// A sharing registry whose publications count for the maintenance runtime of `registry`.
     pub fn new(registry: &Registry) -> Self {
-        let (registry, entries) = (registry.clone(), Mutex::new(BTreeMap::new()));
-        let shared = Arc::new(SharingShared { registry, entries });
-        Sharing { shared, role: Role::Maintenance }
+        Sharing { shared: Directory::new(registry), role: Role::Maintenance }
     }
 
     /// The same sharing registry, for a runtime with another role.
@@ -336,185 +315,8 @@ impl Sharing {
     }
 }
 
-impl SharingShared {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, HashMap<Arc<str>, Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls `section` with the publication under (id, worker), made if there is none, and keeps
-    /// anyone from evicting it meanwhile.
-    fn with<B: SharedBatch, R>(
-        &self,
-        id: &str,
-        worker: usize,
-        section: impl FnOnce(&mut Entry, Arc<Publication<B>>) -> Result<R, ReadError>,
-    ) -> Result<R, ReadError> {
-        let mut entries = self.lock();
-        let known = entries.entry(worker).or_default();
-        let entry =
-            known.entry(id.into()).or_insert_with(|| Entry::new(&Publication::<B>::placeholder()));
-        let publication = entry.publication::<B>().ok_or_else(|| ReadError::WrongType {
-            id: id.into(),
-            known: entry.batch,
-            asked: type_name::<B>(),
-        })?;
-        section(entry, publication)
-    }
-
-    /// Forgets a placeholder, if it is still known and still abandoned.
-    pub(crate) fn evict<B: SharedBatch>(
-        &self,
-        id: &str,
-        worker: usize,
-        publication: &Arc<Publication<B>>,
-    ) {
-        let mut entries = self.lock();
-        let Some(known) = entries.get_mut(&worker) else { return };
-        if known.get(id).is_some_and(|entry| entry.is(publication)) && publication.is_abandoned() {
-            known.remove(id);
-        }
-    }
-
-    fn unpublish<B: SharedBatch>(
-        &self,
-        id: &str,
-        worker: usize,
-        publication: &Arc<Publication<B>>,
-    ) {
-        let mut entries = self.lock();
-        let Some(known) = entries.get_mut(&worker) else { return };
-        if !known.get(id).is_some_and(|entry| entry.is(publication)) {
-            return;
-        }
-        let standing = known.remove(id).and_then(|entry| entry.standing);
-        drop(entries);
-        if let Some(standing) = standing {
-            publication.release(standing);
-        }
-        publication.remove_id(id);
-    }
-}
-
-impl Entry {
-    fn new<B: SharedBatch>(publication: &Arc<Publication<B>>) -> Self {
-        let publication = Box::new(Arc::clone(publication));
-        Entry { publication, batch: type_name::<B>(), standing: None }
-    }
-
-    fn publication<B: SharedBatch>(&self) -> Option<Arc<Publication<B>>> {
-        self.publication.downcast_ref::<Arc<Publication<B>>>().cloned()
-    }
-
-    fn is<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) -> bool {
-        self.publication::<B>().is_some_and(|known| Arc::ptr_eq(&known, publication))
-    }
-
-    fn stand<B: SharedBatch>(&mut self, publication: &Arc<Publication<B>>, id: &str) -> HoldId {
-        *self.standing.get_or_insert_with(|| {
-            let hold = HoldId::next();
-            publication.register_standing(hold, id.into());
-            hold
-        })
-    }
-}
-
 impl std::fmt::Debug for Sharing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sharing").field("role", &self.role).finish_non_exhaustive()
-    }
-}
-
-/// An arrangement under an id, and its owner's handle on it: made by [`Sharing::publish`].
-///
-/// Dropping it takes the id back: no new reader finds it. Readers that are there keep what they
-/// hold, and show as holding a frozen point.
-#[must_use = "dropping it takes the arrangement back"]
-pub struct Published<Tr: SharableTrace> {
-    trace: TraceAgent<SharedSpine<Tr>>,
-    publication: Arc<Publication<Tr::Batch>>,
-    place: Place,
-}
-
-impl<Tr: SharableTrace> Published<Tr> {
-    /// Allows logical compaction up to `frontier`, as far as this handle goes.
-    ///
-    /// The trace applies the meet of what its handles allow and what readers hold. The empty
-    /// frontier gives up the handle's say; it does not make the trace compact what no other handle
-    /// allows.
-    ///
-    /// # Cost
-    ///
-    /// The publication's lock; if the frontier moved a published snapshot, and what the trace does.
-    pub fn allow_compaction(&mut self, frontier: AntichainRef<'_, Tr::Time>) {
-        self.trace.set_logical_compaction(frontier);
-    }
-
-    /// The trace handle that the publication keeps.
-    pub fn trace(&self) -> &TraceAgent<SharedSpine<Tr>> {
-        &self.trace
-    }
-
-    /// The frontier up to which the trace may have compacted.
-    pub fn since(&self) -> Antichain<Tr::Time> {
-        self.publication.since()
-    }
-
-    /// The times that the trace has sealed.
-    pub fn upper(&self) -> Antichain<Tr::Time> {
-        self.publication.upper()
-    }
-
-    /// The id that this publishes under.
-    pub fn id(&self) -> &str {
-        &self.place.id
-    }
-}
-
-impl<Tr: SharableTrace> Drop for Published<Tr> {
-    fn drop(&mut self) {
-        if let Some(sharing) = self.place.sharing.upgrade() {
-            sharing.unpublish(&self.place.id, self.place.worker, &self.publication);
-        } else {
-            self.publication.remove_id(&self.place.id);
-        }
-    }
-}
-
-impl<Tr: SharableTrace> std::fmt::Debug for Published<Tr> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Published").field("id", &self.place.id).finish_non_exhaustive()
-    }
-}
-
-/// The standing hold of one id: what an importing runtime has applied of the compaction commands.
-///
-/// Logical only. The hold belongs to the id, not to this handle: it ends with the id, or when it
-/// was allowed the empty frontier.
-pub struct StandingHold<B: SharedBatch> {
-    publication: Arc<Publication<B>>,
-    hold: HoldId,
-    place: Place,
-}
-
-impl<B: SharedBatch> StandingHold<B> {
-    /// Joins `frontier` into the hold. Costs the publication's lock, and waking its trace if that
-    /// lets it compact.
-    pub fn allow_compaction(&self, frontier: AntichainRef<'_, B::Time>) {
-        let to = Compaction { logical: frontier.to_owned(), physical: Antichain::new() };
-        self.publication.advance(self.hold, &to);
-        if frontier.is_empty() {
-            self.place.evict(&self.publication);
-        }
-    }
-
-    /// Where the hold stands: empty once it is released.
-    pub fn frontier(&self) -> Antichain<B::Time> {
-        self.publication.hold(self.hold).map(|at| at.logical).unwrap_or_default()
-    }
-}
-
-impl<B: SharedBatch> std::fmt::Debug for StandingHold<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StandingHold").field("id", &self.place.id).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,148 @@
+//! The directory behind [`Sharing`](crate::Sharing): by id and worker to a publication.
+//!
+//! One map, under one mutex, which is taken to publish, to read, to remove and to evict; never to
+//! settle, seal, import or report. A publication's own lock is only ever taken inside of it, never
+//! the other way round, so that whoever finds a placeholder has registered there before anyone can
+//! evict it.
+
+use std::any::{Any, type_name};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use holdgap::Registry;
+
+use crate::batch::SharedBatch;
+use crate::error::ReadError;
+use crate::holds::HoldId;
+use crate::publication::Publication;
+
+/// What every clone of a [`Sharing`](crate::Sharing) shares.
+pub(crate) struct Directory {
+    pub(crate) registry: Registry,
+    /// By worker, then by id.
+    entries: Mutex<BTreeMap<usize, HashMap<Arc<str>, Entry>>>,
+}
+
+/// What is known under an id.
+pub(crate) struct Entry {
+    /// An `Arc<Publication<B>>`, for whatever batch type it has.
+    pub(crate) publication: Box<dyn Any + Send>,
+    /// What that batch type is called, for people.
+    pub(crate) batch: &'static str,
+    /// The standing hold of this id, if it was asked for.
+    standing: Option<HoldId>,
+}
+
+impl Directory {
+    pub(crate) fn new(registry: &Registry) -> Arc<Self> {
+        Arc::new(Directory { registry: registry.clone(), entries: Mutex::default() })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, HashMap<Arc<str>, Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `section` with the publication under (id, worker), made if there is none, and keeps
+    /// anyone from evicting it meanwhile.
+    pub(crate) fn with<B: SharedBatch, R>(
+        &self,
+        id: &str,
+        worker: usize,
+        section: impl FnOnce(&mut Entry, Arc<Publication<B>>) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
+        let mut entries = self.lock();
+        let known = entries.entry(worker).or_default();
+        let entry =
+            known.entry(id.into()).or_insert_with(|| Entry::new(&Publication::<B>::placeholder()));
+        let publication = entry.publication::<B>().ok_or_else(|| ReadError::WrongType {
+            id: id.into(),
+            known: entry.batch,
+            asked: type_name::<B>(),
+        })?;
+        section(entry, publication)
+    }
+
+    /// Forgets a placeholder, if it is still known and still abandoned.
+    pub(crate) fn evict<B: SharedBatch>(
+        &self,
+        id: &str,
+        worker: usize,
+        publication: &Arc<Publication<B>>,
+    ) {
+        self.remove(id, worker, publication, || publication.is_abandoned());
+    }
+
+    /// Takes an id back from a publication, with the standing hold that belongs to it.
+    pub(crate) fn unpublish<B: SharedBatch>(
+        &self,
+        id: &str,
+        worker: usize,
+        publication: &Arc<Publication<B>>,
+    ) {
+        let Some(entry) = self.remove(id, worker, publication, || true) else { return };
+        if let Some(standing) = entry.standing {
+            publication.release(standing);
+        }
+        publication.remove_id(id);
+    }
+
+    /// Removes what is known under an id, if it is the given publication and `due`.
+    fn remove<B: SharedBatch>(
+        &self,
+        id: &str,
+        worker: usize,
+        publication: &Arc<Publication<B>>,
+        due: impl FnOnce() -> bool,
+    ) -> Option<Entry> {
+        let mut entries = self.lock();
+        let known = entries.get_mut(&worker)?;
+        let is_it = known.get(id).is_some_and(|entry| entry.is(publication)) && due();
+        if is_it { known.remove(id) } else { None }
+    }
+}
+
+impl Entry {
+    pub(crate) fn new<B: SharedBatch>(publication: &Arc<Publication<B>>) -> Self {
+        let publication = Box::new(Arc::clone(publication));
+        Entry { publication, batch: type_name::<B>(), standing: None }
+    }
+
+    pub(crate) fn publication<B: SharedBatch>(&self) -> Option<Arc<Publication<B>>> {
+        self.publication.downcast_ref::<Arc<Publication<B>>>().cloned()
+    }
+
+    fn is<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) -> bool {
+        self.publication::<B>().is_some_and(|known| Arc::ptr_eq(&known, publication))
+    }
+
+    pub(crate) fn stand<B: SharedBatch>(
+        &mut self,
+        publication: &Arc<Publication<B>>,
+        id: &str,
+    ) -> HoldId {
+        *self.standing.get_or_insert_with(|| {
+            let hold = HoldId::next();
+            publication.register_standing(hold, id.into());
+            hold
+        })
+    }
+}
+
+/// An id on a worker, and the registry that knows it.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) sharing: Weak<Directory>,
+    pub(crate) id: Arc<str>,
+    pub(crate) worker: usize,
+}
+
+impl Place {
+    /// Forgets a placeholder that nobody adopted and nobody waits at.
+    pub(crate) fn evict<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) {
+        if publication.is_abandoned()
+            && let Some(sharing) = self.sharing.upgrade()
+        {
+            sharing.evict(&self.id, self.worker, publication);
+        }
+    }
+}
