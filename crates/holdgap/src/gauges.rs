@@ -3,10 +3,14 @@
 use metrics::{Key, KeyName, Label, Level, Metadata};
 
 use crate::report::HoldReport;
+#[cfg(doc)]
+use crate::series::Series;
 use crate::series::{SERIES, SeriesKind};
 
 impl HoldReport {
     /// Sets the report's series in the current recorder of the `metrics` facade.
+    ///
+    /// A series that nothing measures is left out: see [`Series::value`].
     ///
     /// The recorder is looked up anew each time, so one that is installed late, or for one scrape,
     /// is served too. A few allocations a series; takes whatever locks the recorder takes.
@@ -17,7 +21,7 @@ impl HoldReport {
                 let name = KeyName::from(format!("{}{}", self.prefix, series.name));
                 let (unit, help) = (Some(series.unit), series.help.into());
                 let key = Key::from_parts(name.clone(), self.labels());
-                let value = (series.value)(self);
+                let Some(value) = (series.value)(self) else { continue };
                 match series.kind {
                     SeriesKind::Gauge => {
                         recorder.describe_gauge(name, unit, help);

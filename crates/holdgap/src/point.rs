@@ -3,7 +3,7 @@
 use arc_swap::ArcSwap;
 use timely::progress::Antichain;
 
-use crate::distance::Distance;
+use crate::distance::{Distance, frontier_distance};
 use crate::pair::{FrontierPair, HoldGap};
 use crate::record::{Flags, Numbers};
 use crate::shared::WorkerShared;
@@ -57,7 +57,7 @@ impl<T: Distance> Point<T> {
     /// # Cost
     ///
     /// Unchanged: two comparisons. Changed: one swap of an `ArcSwap` (its cost grows with the number
-    /// of threads that ever used one) and seven stores; no locks, no system calls, and no
+    /// of threads that ever used one) and a dozen stores; no locks, no system calls, and no
     /// allocation unless a reader still looks at the last snapshot but one.
     #[inline]
     pub fn set(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
@@ -87,13 +87,18 @@ impl<T: Distance> Point<T> {
         self.numbers.flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
         self.numbers.gap = gap.distance;
         self.numbers.physical_gap = physical.distance;
+        let to_upper = |from| frontiers.upper.map_or(0, |upper| frontier_distance(from, upper));
+        self.numbers.lag = to_upper(&frontiers.logical.applied);
+        self.numbers.slack = to_upper(&frontiers.logical.requested);
+        self.worker.knows_physical.note(frontiers.physical.is_some());
+        self.worker.knows_upper.note(frontiers.upper.is_some());
         self.write();
     }
 
     /// Marks the point as frozen: its trace's writer has closed.
     ///
     /// From here on it counts in the frozen series only. Frontiers may go on being published, for as
-    /// long as something applies them. Seven stores the first time, nothing after that.
+    /// long as something applies them. A dozen stores the first time, nothing after that.
     pub fn freeze(&mut self) {
         if !self.numbers.flags.has(Flags::FROZEN) {
             self.numbers.flags = self.numbers.flags.with(Flags::FROZEN, true);

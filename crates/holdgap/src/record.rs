@@ -36,6 +36,10 @@ pub(crate) struct Numbers {
     pub(crate) gap: u64,
     /// The physical hold gap, in timestamp units.
     pub(crate) physical_gap: u64,
+    /// How far applied trails the upper, in timestamp units.
+    pub(crate) lag: u64,
+    /// How far requested trails the upper, in timestamp units.
+    pub(crate) slack: u64,
 }
 
 /// What a point is at the moment, as bits.
@@ -68,30 +72,30 @@ impl std::fmt::Debug for Flags {
 }
 
 /// How many 64-bit words one version has.
-const WORDS: usize = 3;
+const WORDS: usize = 5;
 
 impl Numbers {
     fn to_words(self) -> [u64; WORDS] {
         let tag = u64::from(self.generation) << 32 | u64::from(self.flags.0);
-        [tag, self.gap, self.physical_gap]
+        [tag, self.gap, self.physical_gap, self.lag, self.slack]
     }
 
     #[inline]
-    fn from_words([tag, gap, physical_gap]: [u64; WORDS]) -> Self {
+    fn from_words([tag, gap, physical_gap, lag, slack]: [u64; WORDS]) -> Self {
         let (generation, flags) = ((tag >> 32) as u32, Flags(tag as u32));
-        Numbers { generation, flags, gap, physical_gap }
+        Numbers { generation, flags, gap, physical_gap, lag, slack }
     }
 }
 
-/// A slot's record: one cache line, so that neighbours do not disturb each other.
-#[repr(align(64))]
+/// A slot's record: two cache lines of its own, so that neighbours do not disturb each other.
+#[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Record {
     sequence: AtomicU64,
     versions: [[AtomicU64; WORDS]; 2],
 }
 
-const _: () = assert!(size_of::<Record>() == 64);
+const _: () = assert!(size_of::<Record>() == 128);
 
 impl Record {
     /// Replaces the numbers. The caller is the only writer of this record at the moment.
@@ -142,6 +146,8 @@ mod tests {
             flags: Flags::LIVE,
             gap: n,
             physical_gap: n.wrapping_mul(3),
+            lag: !n,
+            slack: n ^ 7,
         };
         record.write(numbers(0));
         std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use crate::record::Numbers;
 use crate::report::HoldReport;
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
-use crate::shared::WorkerShared;
+use crate::shared::{Told, WorkerShared};
 use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use crate::table::SlotTable;
 use crate::view::PointView;
@@ -115,6 +115,8 @@ impl Registry {
             prefix: self.shared.options.prefix.clone(),
             table: SlotTable::new(self.shared.collector.clone()),
             invalid_pairs: AtomicU64::new(0),
+            knows_physical: Told::default(),
+            knows_upper: Told::default(),
         });
         let mut workers = self.shared.workers.load_full().to_vec();
         workers.push(Arc::clone(&worker));

@@ -26,6 +26,17 @@ pub struct HoldReport {
     pub physical_hold_gap: u64,
     /// How many live points have a physical gap.
     pub physically_held: u64,
+    /// The largest distance from applied to upper over the live points.
+    pub compaction_lag: u64,
+    /// The largest distance from requested to upper over the live points: what the owner itself
+    /// has not allowed.
+    pub owner_slack: u64,
+    /// Whether the worker's publishers say where their traces stand physically. If not, what is
+    /// physical here is zero because nobody measures it.
+    pub measures_physical: bool,
+    /// Whether the worker's publishers say what their traces have sealed. If not, lag and slack
+    /// are zero because nobody measures them.
+    pub measures_lag: bool,
     /// How many points have a closed writer.
     pub frozen: u64,
     /// How many of those readers still hold back.
@@ -48,6 +59,10 @@ impl HoldReport {
             published: 0,
             physical_hold_gap: 0,
             physically_held: 0,
+            compaction_lag: 0,
+            owner_slack: 0,
+            measures_physical: worker.knows_physical.get(),
+            measures_lag: worker.knows_upper.get(),
             frozen: 0,
             frozen_held: 0,
             frozen_hold_gap: 0,
@@ -75,6 +90,8 @@ impl HoldReport {
             self.hold_gap = self.hold_gap.max(numbers.gap);
             self.physically_held += u64::from(numbers.flags.has(Flags::PHYSICALLY_HELD));
             self.physical_hold_gap = self.physical_hold_gap.max(numbers.physical_gap);
+            self.compaction_lag = self.compaction_lag.max(numbers.lag);
+            self.owner_slack = self.owner_slack.max(numbers.slack);
         }
     }
 }

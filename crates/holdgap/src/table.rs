@@ -125,7 +125,7 @@ impl SlotTable {
         free.push(slot.index);
     }
 
-    /// Replaces the numbers of `slot`. No locks, no allocations, seven stores at most.
+    /// Replaces the numbers of `slot`. No locks, no allocations, one record's stores.
     #[inline]
     pub(crate) fn write(&self, slot: &Slot, numbers: Numbers) {
         let (chunk, offset) = place(slot.index);

@@ -35,7 +35,34 @@ fn a_recorder_that_comes_after_everything_else_is_served() {
         format!("mz_compute_shared_arrangement_published_count{labels} 1"),
     ];
     assert!(expected.iter().all(|line| samples.contains(line)), "{samples:#?}");
-    assert_eq!(samples.len(), SERIES.len());
+    let measured = |series: &&holdgap::Series| (series.value)(&worker.report()).is_some();
+    assert_eq!(samples.len(), SERIES.iter().filter(measured).count());
+}
+
+#[test]
+fn a_series_that_nothing_measures_is_absent_rather_than_zero() {
+    let worker = Registry::new().runtime(Role::Solo).worker(0);
+    let mut point = worker.publish("u1", "orders");
+    point.set(&at(30), &at(10));
+    let shows = |words: &[&str]| {
+        let recorder = recorder();
+        metrics::with_local_recorder(&recorder, || worker.report().set_gauges());
+        let samples = samples(&recorder);
+        words.iter().all(|word| samples.iter().any(|line| line.contains(word)))
+    };
+    let unmeasured = ["physical_hold_gap", "physically_held", "compaction_lag", "owner_slack"];
+    assert!(unmeasured.iter().all(|word| !shows(&[word])));
+    let pair = holdgap::FrontierPair { requested: at(30), applied: at(10) };
+    let upper = at(35);
+    let (physical, upper) = (Some(&pair), Some(&upper));
+    point.publish(&holdgap::Frontiers { logical: &pair, physical, upper });
+    assert!(shows(&unmeasured));
+    let report = worker.report();
+    assert_eq!((report.compaction_lag, report.owner_slack, report.hold_gap), (25, 5, 20));
+    drop(point);
+    let report = worker.report();
+    assert_eq!((report.compaction_lag, report.owner_slack), (0, 0));
+    assert!(shows(&unmeasured), "measured, and zero");
 }
 
 #[test]

@@ -43,6 +43,31 @@ fn applied_is_the_meet_of_the_request_and_every_hold() {
     assert_eq!(stage.pair(), pair("{60}", "{60}"));
 }
 
+/// A program without any second runtime, whose own forgotten handle holds compaction back.
+#[test]
+fn the_owner_s_own_slack_is_told_apart_from_what_readers_hold() {
+    let mut stage = Stage::new();
+    let mut index = stage.publish("u1");
+    index.seal(&mut stage, 100);
+    let lag = |stage: &Stage| {
+        let report = stage.report();
+        (report.compaction_lag, report.owner_slack, report.hold_gap)
+    };
+    index.allow(20);
+    let forgotten = index.published.trace().clone();
+    index.allow(95);
+    assert_eq!(lag(&stage), (80, 80, 0));
+    drop(forgotten);
+    assert_eq!(lag(&stage), (5, 5, 0));
+    let reader = stage.reader("u1");
+    index.seal(&mut stage, 150);
+    index.allow(140);
+    assert_eq!(lag(&stage), (55, 10, 45), "what readers hold is the rest");
+    drop(reader);
+    stage.settle();
+    assert_eq!(lag(&stage), (10, 10, 0));
+}
+
 #[test]
 fn applied_never_goes_back() {
     let mut stage = Stage::new();
