@@ -71,6 +71,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     announce(args, address)?;
 
     let site = Site {
+        scraper: registry.scraper(),
         registry,
         telemetry_path: args.telemetry_path.clone(),
         expected_points: u64::from(args.replica.workers) * u64::from(args.replica.arrangements),

@@ -7,13 +7,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
-use holdgap::{Registry, Role};
+use holdgap::{Registry, Role, Scraper};
 
 use crate::collect;
 
 /// What the pages are made from.
 pub(crate) struct Site {
     pub(crate) registry: Registry,
+    pub(crate) scraper: Scraper,
     pub(crate) telemetry_path: String,
     /// How many points there are once everything is published.
     pub(crate) expected_points: u64,
@@ -37,7 +38,7 @@ pub(crate) fn router(site: Site) -> Router {
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 async fn metrics(State(site): Shared) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, TEXT_FORMAT)], collect::metrics(&site.registry))
+    ([(header::CONTENT_TYPE, TEXT_FORMAT)], collect::metrics(&site.scraper))
 }
 
 async fn ready(State(site): Shared) -> (StatusCode, String) {

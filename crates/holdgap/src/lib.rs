@@ -17,7 +17,8 @@
 //! - A [`Point`] is where one trace publishes its [`FrontierPair`] (requested, applied) as one
 //!   atomically replaced [`Snapshot`]. Dropping it takes it out of every report.
 //! - A [`Reporter`] walks over its worker's points, at most once a second however often it is asked,
-//!   sets the gauges through the [`metrics`] facade and returns the [`HoldReport`].
+//!   sets the gauges through the [`metrics`] facade and returns the [`HoldReport`]. A [`Scraper`] does
+//!   the same for all workers at once, when a scrape asks.
 //!
 //! ```
 //! use std::time::Instant;
@@ -57,15 +58,19 @@
 //!
 //! [differential dataflow]: https://docs.rs/differential-dataflow
 
+mod consumer;
 mod distance;
 mod gauges;
+mod options;
 mod pair;
+mod peaks;
 mod point;
 mod record;
 mod registry;
 mod report;
 mod reporter;
 mod role;
+mod scraper;
 mod series;
 mod shared;
 mod snapshot;
@@ -75,12 +80,14 @@ mod throttle;
 mod view;
 
 pub use distance::{Distance, MAX_DISTANCE};
+pub use options::RegistryOptions;
 pub use pair::{FrontierPair, HoldGap, InvalidPair};
 pub use point::Point;
-pub use registry::{Registry, RegistryOptions, Runtime, Worker};
+pub use registry::{Registry, Runtime, Worker};
 pub use report::HoldReport;
 pub use reporter::{Reporter, ReporterOptions};
 pub use role::Role;
+pub use scraper::Scraper;
 pub use series::{SERIES, Series, SeriesKind};
 pub use snapshot::{Frontiers, Snapshot};
 pub use view::PointView;

@@ -83,6 +83,7 @@ impl<T: Distance> Point<T> {
         let gap = self.gap_of(frontiers.logical, frontiers.upper);
         let physical = frontiers.physical.map(|pair| self.gap_of(pair, frontiers.upper));
         let physical = physical.unwrap_or_default();
+        let before = self.numbers.gap;
         let flags = self.numbers.flags.with(Flags::HELD, gap.held);
         self.numbers.flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
         self.numbers.gap = gap.distance;
@@ -90,6 +91,7 @@ impl<T: Distance> Point<T> {
         let to_upper = |from| frontiers.upper.map_or(0, |upper| frontier_distance(from, upper));
         self.numbers.lag = to_upper(&frontiers.logical.applied);
         self.numbers.slack = to_upper(&frontiers.logical.requested);
+        self.raise(before.max(gap.distance));
         self.worker.knows_physical.note(frontiers.physical.is_some());
         self.worker.knows_upper.note(frontiers.upper.is_some());
         self.write();
@@ -100,7 +102,8 @@ impl<T: Distance> Point<T> {
     /// From here on it counts in the frozen series only. Frontiers may go on being published, for as
     /// long as something applies them. A dozen stores the first time, nothing after that.
     pub fn freeze(&mut self) {
-        if !self.numbers.flags.has(Flags::FROZEN) {
+        if !self.is_frozen() {
+            self.raise(self.numbers.gap);
             self.numbers.flags = self.numbers.flags.with(Flags::FROZEN, true);
             self.write();
         }
@@ -147,6 +150,13 @@ impl<T: Distance> Point<T> {
         })
     }
 
+    /// Raises the peaks that consumers of this worker's reports have yet to see.
+    fn raise(&self, gap: u64) {
+        if let (Some(slot), false) = (&self.slot, gap == 0 || self.is_frozen()) {
+            self.worker.table.raise(slot, gap);
+        }
+    }
+
     fn write(&self) {
         if let Some(slot) = &self.slot {
             self.worker.table.write(slot, self.numbers);
@@ -156,6 +166,7 @@ impl<T: Distance> Point<T> {
 
 impl<T: Distance> Drop for Point<T> {
     fn drop(&mut self) {
+        self.raise(self.numbers.gap);
         if let Some(slot) = self.slot.take() {
             self.worker.table.remove(slot);
         }

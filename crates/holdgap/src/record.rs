@@ -23,6 +23,7 @@
 //! pairs with the reader's acquire fence after its copy: whoever saw one of the new stores sees the
 //! sequence that preceded them.
 
+use crate::peaks::Peaks;
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// The numbers of a point that a report is made of.
@@ -93,6 +94,8 @@ impl Numbers {
 pub(crate) struct Record {
     sequence: AtomicU64,
     versions: [[AtomicU64; WORDS]; 2],
+    /// Beside the protocol above: each is a word of its own.
+    pub(crate) peaks: Peaks,
 }
 
 const _: () = assert!(size_of::<Record>() == 128);

@@ -4,12 +4,14 @@ use arc_swap::ArcSwap;
 use crossbeam_epoch::Collector;
 
 use crate::distance::Distance;
+use crate::options::RegistryOptions;
 use crate::point::Point;
 use crate::record::Numbers;
 use crate::report::HoldReport;
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
-use crate::shared::{Told, WorkerShared};
+use crate::scraper::Scraper;
+use crate::shared::{RegistryShared, Told, WorkerShared};
 use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use crate::table::SlotTable;
 use crate::view::PointView;
@@ -29,34 +31,6 @@ use crate::view::PointView;
 #[derive(Clone)]
 pub struct Registry {
     shared: Arc<RegistryShared>,
-}
-
-/// How a [`Registry`] names its gauges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegistryOptions {
-    /// Put before the name of every series; by default [`RegistryOptions::DEFAULT_PREFIX`].
-    pub prefix: String,
-}
-
-impl RegistryOptions {
-    /// The prefix that the two best known gauges carry in the system they come from.
-    pub const DEFAULT_PREFIX: &str = "mz_compute_";
-}
-
-impl Default for RegistryOptions {
-    fn default() -> Self {
-        RegistryOptions { prefix: Self::DEFAULT_PREFIX.to_owned() }
-    }
-}
-
-struct RegistryShared {
-    options: RegistryOptions,
-    /// Replaced as a whole when a worker is added, so that a scrape walks it without the mutex.
-    workers: ArcSwap<Vec<Arc<WorkerShared>>>,
-    /// Admits one replacer of `workers` at a time.
-    adding: Mutex<()>,
-    /// This registry's own: what foreign users of the default collector do cannot slow it down.
-    collector: Collector,
 }
 
 impl Registry {
@@ -84,10 +58,17 @@ impl Registry {
 
     /// One report for each (role, worker) that was ever asked for, in the order of the asking.
     ///
-    /// For a scrape. No mutex, no pin; one pass over the records of each worker.
+    /// Without peaks, which belong to whoever asks again and again: see [`scraper`](Self::scraper).
+    ///
+    /// No mutex, no pin; one pass over the records of each worker.
     pub fn reports(&self) -> Vec<HoldReport> {
         let workers = self.shared.workers.load_full();
-        workers.iter().map(|worker| HoldReport::of(worker)).collect()
+        workers.iter().map(|worker| HoldReport::of(worker, None)).collect()
+    }
+
+    /// A consumer of all reports that sees the peaks between its own scrapes.
+    pub fn scraper(&self) -> Scraper {
+        Scraper::new(Arc::clone(&self.shared))
     }
 
     /// A handle for each (role, worker) that was ever asked for, in the order of the asking.
@@ -184,13 +165,13 @@ impl Worker {
         Point::new(Arc::clone(&self.shared), id.into(), name.into())
     }
 
-    /// A report of this worker's points, now. Sets no gauge.
+    /// A report of this worker's points, now, without a peak. Sets no gauge.
     ///
     /// # Cost
     ///
     /// One pass over the worker's records: no locks, no pins, and one allocation for the role.
     pub fn report(&self) -> HoldReport {
-        HoldReport::of(&self.shared)
+        HoldReport::of(&self.shared, None)
     }
 
     /// A reporter that reports at most once a second.
@@ -230,7 +211,7 @@ impl Worker {
 
     fn select(&self, most: usize) -> Vec<PointView> {
         let mut live = Vec::new();
-        self.shared.table.scan(|slot, numbers| live.push((slot, numbers)));
+        self.shared.table.scan_live(|slot, numbers, _| live.push((slot, numbers)));
         if most < live.len() {
             live.select_nth_unstable_by_key(most, |&(_, numbers)| worst_first(numbers));
             live.truncate(most);

@@ -1,5 +1,6 @@
 //! A report: what one pass over a worker's points found.
 
+use crate::consumer::Consumer;
 use crate::record::{Flags, Numbers};
 use crate::role::Role;
 use crate::shared::WorkerShared;
@@ -18,6 +19,9 @@ pub struct HoldReport {
     pub worker: usize,
     /// The largest logical gap over the live points.
     pub hold_gap: u64,
+    /// The largest logical gap over the live points since the same reporter or scraper last
+    /// looked, however short it was. `None` for a report that nobody's looks are counted for.
+    pub hold_gap_peak: Option<u64>,
     /// How many live points have a logical gap.
     pub held: u64,
     /// How many live points there are.
@@ -55,6 +59,7 @@ impl HoldReport {
             role: worker.role.clone(),
             worker: worker.index,
             hold_gap: 0,
+            hold_gap_peak: None,
             held: 0,
             published: 0,
             physical_hold_gap: 0,
@@ -71,9 +76,19 @@ impl HoldReport {
         }
     }
 
-    pub(crate) fn of(worker: &WorkerShared) -> Self {
+    pub(crate) fn of(worker: &WorkerShared, consumer: Option<&Consumer>) -> Self {
         let mut report = HoldReport::empty(worker);
-        worker.table.scan(|_, numbers| report.add(numbers));
+        match consumer.map(Consumer::index) {
+            None => worker.table.scan_live(|_, numbers, _| report.add(numbers)),
+            Some(consumer) => {
+                let mut peak = worker.table.left_behind.take(consumer);
+                worker.table.scan_live(|_, numbers, record| {
+                    peak = peak.max(record.peaks.take(consumer));
+                    report.add(numbers);
+                });
+                report.hold_gap_peak = Some(peak.max(report.hold_gap));
+            }
+        }
         report
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::consumer::Consumer;
 use crate::report::HoldReport;
 use crate::shared::WorkerShared;
 use crate::sync::Arc;
@@ -37,12 +38,14 @@ impl Default for ReporterOptions {
 /// ```
 pub struct Reporter {
     worker: Arc<WorkerShared>,
+    peaks: Option<Consumer>,
     throttle: Throttle,
 }
 
 impl Reporter {
     pub(crate) fn new(worker: Arc<WorkerShared>, options: ReporterOptions) -> Self {
-        Reporter { worker, throttle: Throttle::new(options.interval) }
+        let peaks = Consumer::new(Arc::clone(&worker));
+        Reporter { worker, peaks, throttle: Throttle::new(options.interval) }
     }
 
     /// Reports, if an interval has passed since the last report, and returns the report if so.
@@ -64,7 +67,7 @@ impl Reporter {
     /// One pass over the worker's records without locks or pins, then what the recorder of the
     /// `metrics` facade takes for a few series.
     pub fn report(&self) -> HoldReport {
-        let report = HoldReport::of(&self.worker);
+        let report = HoldReport::of(&self.worker, self.peaks.as_ref());
         report.set_gauges();
         report
     }
@@ -72,7 +75,9 @@ impl Reporter {
 
 impl Drop for Reporter {
     fn drop(&mut self) {
-        HoldReport::empty(&self.worker).set_gauges();
+        let mut empty = HoldReport::empty(&self.worker);
+        empty.hold_gap_peak = self.peaks.as_ref().map(|_| 0);
+        empty.set_gauges();
     }
 }
 

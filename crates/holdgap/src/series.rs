@@ -67,6 +67,14 @@ pub const SERIES: &[Series] = &[
         |report| Some(report.published),
     ),
     gauge(
+        "shared_arrangement_hold_gap_peak_ms",
+        Unit::Milliseconds,
+        "Largest value of shared_arrangement_hold_gap_ms since the report before, in timestamp \
+         units: a gap that came and went between two reports shows here. It does not say for how \
+         long it lasted.",
+        |report| report.hold_gap_peak,
+    ),
+    gauge(
         "shared_arrangement_physical_hold_gap_ms",
         Unit::Milliseconds,
         "Largest distance by which readers hold the applied physical compaction frontier of one of \

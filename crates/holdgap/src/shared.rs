@@ -1,8 +1,23 @@
-//! What the handles of one worker share: its points, its reporters, its reports.
+//! What handles share: those of one registry, and those of one worker.
 
+use arc_swap::ArcSwap;
+use crossbeam_epoch::Collector;
+
+use crate::options::RegistryOptions;
 use crate::role::Role;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::table::SlotTable;
+
+/// What every clone of a [`Registry`](crate::Registry) shares.
+pub(crate) struct RegistryShared {
+    pub(crate) options: RegistryOptions,
+    /// Replaced as a whole when a worker is added, so that a scrape walks it without the mutex.
+    pub(crate) workers: ArcSwap<Vec<Arc<WorkerShared>>>,
+    /// Admits one replacer of `workers` at a time.
+    pub(crate) adding: Mutex<()>,
+    /// This registry's own: what foreign users of the default collector do cannot slow it down.
+    pub(crate) collector: Collector,
+}
 
 /// What the handles of one (role, worker) share.
 pub(crate) struct WorkerShared {

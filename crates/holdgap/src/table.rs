@@ -24,8 +24,9 @@
 
 use crossbeam_epoch::{Atomic, Collector, Owned};
 
+use crate::peaks::Peaks;
 use crate::record::{Flags, Numbers, Record};
-use crate::sync::{Arc, AtomicUsize, Mutex, OnceLock, Ordering, lock};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::view::Details;
 
 /// How many slots the first chunk has; each further chunk has twice as many as the one before.
@@ -56,6 +57,10 @@ pub(crate) struct SlotTable {
     /// Slots at and beyond this were never used.
     high_water: AtomicUsize,
     free: Mutex<Vec<usize>>,
+    /// Which consumers of peaks there are, as bits.
+    pub(crate) consumers: AtomicU64,
+    /// The peaks of points that were removed.
+    pub(crate) left_behind: Peaks,
     collector: Collector,
 }
 
@@ -73,6 +78,8 @@ impl SlotTable {
             entries: [const { OnceLock::new() }; CHUNKS],
             high_water: AtomicUsize::new(0),
             free: Mutex::new(Vec::new()),
+            consumers: AtomicU64::new(0),
+            left_behind: Peaks::default(),
             collector,
         }
     }
@@ -112,6 +119,7 @@ impl SlotTable {
         let mut free = lock(&self.free);
         let generation = slot.generation;
         records[offset].write(Numbers { generation, ..Numbers::default() });
+        records[offset].peaks.leave_to(&self.left_behind);
         let participant = self.collector.register();
         let guard = participant.pin();
         let entry = entries[offset].swap(crossbeam_epoch::Shared::null(), Ordering::AcqRel, &guard);
@@ -136,17 +144,33 @@ impl SlotTable {
         }
     }
 
-    /// Calls `each` with every live slot's index and numbers. No locks, no pins.
-    pub(crate) fn scan(&self, mut each: impl FnMut(usize, Numbers)) {
+    /// Raises the peaks of every consumer there is.
+    #[inline]
+    pub(crate) fn raise(&self, slot: &Slot, gap: u64) {
+        let (chunk, offset) = place(slot.index);
+        if let Some(records) = self.records[chunk].get() {
+            records[offset].peaks.raise(self.consumers.load(Ordering::Relaxed), gap);
+        }
+    }
+
+    /// Calls `each` with the index, the numbers and the record of every live slot. No locks, no pins.
+    pub(crate) fn scan_live(&self, mut each: impl FnMut(usize, Numbers, &Record)) {
+        self.scan(|index, record| {
+            let numbers = record.read();
+            if numbers.flags.has(Flags::LIVE) {
+                each(index, numbers, record);
+            }
+        });
+    }
+
+    /// Calls `each` with the index and the record of every slot that was ever used.
+    pub(crate) fn scan(&self, mut each: impl FnMut(usize, &Record)) {
         // Pairs with the release store in `add`.
         let mut left = self.high_water.load(Ordering::Acquire);
         let mut first = 0;
         for records in self.records.iter().map_while(OnceLock::get) {
             for (offset, record) in records.iter().take(left).enumerate() {
-                let numbers = record.read();
-                if numbers.flags.has(Flags::LIVE) {
-                    each(first + offset, numbers);
-                }
+                each(first + offset, record);
             }
             first += records.len();
             left = left.saturating_sub(records.len());
@@ -235,7 +259,7 @@ mod tests {
         let (table, dropped) = (SlotTable::new(Collector::new()), Arc::default());
         let first = add(&table, 1, &dropped);
         let mut seen = Vec::new();
-        table.scan(|index, numbers| seen.push((index, numbers)));
+        table.scan_live(|index, numbers, _| seen.push((index, numbers)));
         table.remove(first);
         let second = add(&table, 2, &dropped);
         assert_eq!(second.index, seen[0].0);
@@ -264,7 +288,7 @@ mod tests {
             for _ in 0..500 {
                 let mut found = vec![0; STAYING as usize + 1];
                 let mut live = Vec::new();
-                table.scan(|index, numbers| {
+                table.scan_live(|index, numbers, _| {
                     assert_eq!(numbers.gap, numbers.physical_gap);
                     found[numbers.gap as usize] += 1;
                     live.push((index, numbers));

@@ -35,7 +35,7 @@ fn a_recorder_that_comes_after_everything_else_is_served() {
         format!("mz_compute_shared_arrangement_published_count{labels} 1"),
     ];
     assert!(expected.iter().all(|line| samples.contains(line)), "{samples:#?}");
-    let measured = |series: &&holdgap::Series| (series.value)(&worker.report()).is_some();
+    let measured = |series: &&holdgap::Series| (series.value)(&reporter.report()).is_some();
     assert_eq!(samples.len(), SERIES.iter().filter(measured).count());
 }
 
