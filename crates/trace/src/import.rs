@@ -12,6 +12,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::arrange::Arranged;
@@ -26,8 +27,9 @@ use timely::progress::{Antichain, Timestamp};
 
 use crate::batch::SharedBatch;
 use crate::chain::Chain;
-use crate::holds::{Compaction, HoldKind};
+use crate::holds::{Compaction, HoldId, HoldKind};
 use crate::importers::Drained;
+use crate::publication::Publication;
 use crate::reader::Reader;
 
 /// A span as an import presents it: times advanced to its `as_of`, those from `until` on left out.
@@ -220,14 +222,15 @@ impl<B: SharedBatch> Reader<B> {
             let imported = ImportTrace::new(Some(self), at, chain, until);
             let own = imported.clone();
             trace = Some(imported);
-            let mut import =
-                Some(Import { trace: own, capabilities: CapabilitySet::from_elem(capability) });
+            let subscription = Subscription { publication, hold };
+            let capabilities = CapabilitySet::from_elem(capability);
+            let mut import = Some(Import { subscription, trace: own, capabilities });
             let mut checked = false;
             move |output| {
                 let Some(running) = &mut import else { return };
-                let Some(drained) = publication.drain(hold) else { return };
+                let Some(drained) = running.subscription.drain() else { return };
                 if !checked {
-                    assert_peers(&id, worker, peers, publication.peers());
+                    assert_peers(&id, worker, peers, running.subscription.publication.peers());
                     checked = true;
                 }
                 let complete = {
@@ -238,7 +241,6 @@ impl<B: SharedBatch> Reader<B> {
                     running.advance(&drained)
                 };
                 if complete {
-                    publication.unsubscribe(hold);
                     import = None;
                 }
             }
@@ -318,8 +320,28 @@ fn base<T: Timestamp + Lattice>(since: &Antichain<T>) -> Antichain<T> {
     since.iter().cloned().reduce(|one, other| one.meet(&other)).into_iter().collect()
 }
 
+/// An import's place among those that are queued to. It goes with the operator, however that goes:
+/// nobody would drain the queue any more.
+struct Subscription<B: SharedBatch> {
+    publication: Arc<Publication<B>>,
+    hold: HoldId,
+}
+
+impl<B: SharedBatch> Subscription<B> {
+    fn drain(&self) -> Option<Drained<B>> {
+        self.publication.drain(self.hold)
+    }
+}
+
+impl<B: SharedBatch> Drop for Subscription<B> {
+    fn drop(&mut self) {
+        self.publication.unsubscribe(self.hold);
+    }
+}
+
 /// What the import operator holds until it completes.
 struct Import<B: SharedBatch> {
+    subscription: Subscription<B>,
     trace: ImportTrace<B>,
     capabilities: CapabilitySet<B::Time>,
 }

@@ -108,6 +108,25 @@ fn batches_that_a_reader_pins_are_freed_when_it_lets_go_of_them() {
     assert!(alone > 0);
 }
 
+/// Nobody drains the queue of an import whose dataflow is gone: it must not go on growing.
+#[test]
+fn the_queue_of_an_import_goes_with_its_dataflow() {
+    let mut stage = Stage::new();
+    let mut index = stage.publish("u1");
+    index.round(&mut stage, 0);
+    let reader = stage.reader("u1");
+    let mut seen = stage.import(reader, Antichain::new());
+    seen.trace = None;
+    stage.settle();
+    stage.interactive.drop_dataflow(seen.dataflow);
+    for round in 1..200 {
+        index.round(&mut stage, round % 4);
+        index.allow(round);
+    }
+    let batches = meter(&index).batches();
+    assert!(batches < 30, "{batches} batches are alive after 200 rounds");
+}
+
 #[test]
 fn a_worker_that_panics_leaves_its_readers_and_the_gauges_whole() {
     let stage = Stage::new();
