@@ -13,7 +13,8 @@ use crate::holds::{Compaction, HoldId};
 use crate::publication::Publication;
 use crate::spine::SharedSpine;
 
-/// An arrangement under an id, and its owner's handle on it: made by [`Sharing::publish`].
+/// An arrangement under an id, and its owner's handle on it: made by
+/// [`Sharing::publish`](crate::Sharing::publish).
 ///
 /// Dropping it takes the id back: no new reader finds it. Readers that are there keep what they
 /// hold, and show as holding a frozen point.
