@@ -66,7 +66,8 @@ impl<T: Distance> Point<T> {
             return;
         }
         let logical = FrontierPair { requested: requested.clone(), applied: applied.clone() };
-        let Snapshot { physical, upper, .. } = self.writer.published().clone();
+        let Snapshot { physical, upper, .. } = self.writer.published();
+        let (physical, upper) = (physical.clone(), upper.clone());
         let (physical, upper) = (physical.as_ref(), upper.as_ref());
         self.publish(&Frontiers { logical: &logical, physical, upper });
     }
