@@ -134,6 +134,12 @@ fn wake(waker: Option<Arc<SyncActivator>>) {
     }
 }
 
+/// Wakes importers and signals watchers, once the lock is released.
+fn fire(woken: Vec<Arc<SyncActivator>>, signals: &[SealWatch]) {
+    woken.into_iter().for_each(|activator| wake(Some(activator)));
+    signals.iter().for_each(SealWatch::fire);
+}
+
 impl<B: SharedBatch> Publication<B> {
     pub(crate) fn placeholder() -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -358,24 +364,27 @@ impl<B: SharedBatch> Publication<B> {
         let settled = state.settle();
         let signals = state.watches.signals();
         drop(state);
-        woken.into_iter().for_each(|activator| wake(Some(activator)));
-        signals.into_iter().for_each(|signal| signal.fire());
+        fire(woken, &signals);
         settled
     }
 
-    /// How many spans the published chain has.
-    pub(crate) fn chain_len(&self) -> usize {
-        lock(&self.state).chain.len()
-    }
-
-    /// Publishes the chain as `map_spans` shows it, after the trace has merged.
-    pub(crate) fn replace(&self, map_spans: impl FnOnce(&mut dyn FnMut(&Span<B::Time, B>))) {
+    /// Publishes the chain as `map_spans` shows it, after the trace has merged, if that is `due` at
+    /// the length that the published chain has. Returns whether it did.
+    pub(crate) fn replace(
+        &self,
+        due: impl FnOnce(usize) -> bool,
+        map_spans: impl FnOnce(&mut dyn FnMut(&Span<B::Time, B>)),
+    ) -> bool {
         let replaced = {
             let mut state = lock(&self.state);
+            if !due(state.chain.len()) {
+                return false;
+            }
             let rebuilt = state.chain.rebuilt(map_spans);
             std::mem::replace(&mut state.chain, rebuilt)
         };
         drop(replaced);
+        true
     }
 
     /// The writer has closed: no more spans will come.
@@ -432,8 +441,7 @@ impl<B: SharedBatch> Publication<B> {
         state.publish();
         let signals = state.watches.signals();
         drop(state);
-        woken.into_iter().for_each(|activator| wake(Some(activator)));
-        signals.into_iter().for_each(|signal| signal.fire());
+        fire(woken, &signals);
     }
 
     /// Moves what waits at the placeholder `from` over to this publication.
@@ -469,8 +477,7 @@ impl<B: SharedBatch> Publication<B> {
         let signals = watches.signals();
         here.watches.append(watches);
         drop((here, there));
-        woken.into_iter().for_each(|activator| wake(Some(activator)));
-        signals.into_iter().for_each(|signal| signal.fire());
+        fire(woken, &signals);
     }
 
     /// Adds an id. If none was left, the trace shows under a point that `make` makes, anew.

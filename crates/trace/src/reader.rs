@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use differential_dataflow::trace::Span;
-use timely::progress::Antichain;
 use timely::progress::frontier::AntichainRef;
+use timely::progress::{Antichain, Timestamp};
 
 use crate::batch::SharedBatch;
 use crate::directory::Place;
@@ -66,7 +66,8 @@ impl<B: SharedBatch> Reader<B> {
     /// One lock of the publication, shared with its writer and its other readers; if that lets the
     /// trace compact, and nobody else has woken it yet, one send to its worker.
     pub fn set_logical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
-        let physical = self.physical_compaction();
+        // Joined, the minimum leaves the other axis where it is.
+        let physical = Antichain::from_elem(B::Time::minimum());
         self.advance(&Compaction { logical: frontier.to_owned(), physical });
     }
 
@@ -74,7 +75,7 @@ impl<B: SharedBatch> Reader<B> {
     ///
     /// Costs what [`set_logical_compaction`](Self::set_logical_compaction) costs.
     pub fn set_physical_compaction(&mut self, frontier: AntichainRef<'_, B::Time>) {
-        let logical = self.logical_compaction();
+        let logical = Antichain::from_elem(B::Time::minimum());
         self.advance(&Compaction { logical, physical: frontier.to_owned() });
     }
 

@@ -152,13 +152,14 @@ impl<Tr: SharableTrace> SharedSpine<Tr> {
         if stale == 0 {
             return;
         }
-        if let Some(publication) = &*self.published.borrow() {
-            if !at_rest && stale * SPANS_PER_CHANGE < publication.chain_len() {
-                return;
-            }
-            publication.replace(|each| self.inner.map_spans(each));
+        let due = |spans| at_rest || stale * SPANS_PER_CHANGE >= spans;
+        let replaced = match &*self.published.borrow() {
+            Some(publication) => publication.replace(due, |each| self.inner.map_spans(each)),
+            None => true,
+        };
+        if replaced {
+            self.replacing.stale = 0;
         }
-        self.replacing.stale = 0;
     }
 
     fn append(&mut self, span: Span<Tr::Time, Tr::Batch>) {
