@@ -23,7 +23,7 @@ impl Consumer {
         let consumer = Consumer { worker, index };
         // What an earlier consumer with this index left is not this one's.
         consumer.worker.table.scan(|_, record| {
-            record.peaks.take(index);
+            record.take_peak(index);
         });
         consumer.worker.table.left_behind.take(index);
         Some(consumer)

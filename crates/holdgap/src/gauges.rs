@@ -2,6 +2,7 @@
 
 use metrics::{Key, KeyName, Label, Level, Metadata};
 
+use crate::kind::HoldKind;
 use crate::report::HoldReport;
 #[cfg(doc)]
 use crate::series::Series;
@@ -20,24 +21,31 @@ impl HoldReport {
             for series in SERIES {
                 let name = KeyName::from(format!("{}{}", self.prefix, series.name));
                 let (unit, help) = (Some(series.unit), series.help.into());
-                let key = Key::from_parts(name.clone(), self.labels());
-                let Some(value) = (series.value)(self) else { continue };
+                let samples = series.samples(self);
+                if samples.is_empty() {
+                    continue;
+                }
                 match series.kind {
-                    SeriesKind::Gauge => {
-                        recorder.describe_gauge(name, unit, help);
-                        recorder.register_gauge(&key, &metadata).set(value as f64);
-                    }
-                    SeriesKind::Counter => {
-                        recorder.describe_counter(name, unit, help);
-                        recorder.register_counter(&key, &metadata).absolute(value);
+                    SeriesKind::Gauge => recorder.describe_gauge(name.clone(), unit, help),
+                    SeriesKind::Counter => recorder.describe_counter(name.clone(), unit, help),
+                }
+                for (kind, value) in samples {
+                    let key = Key::from_parts(name.clone(), self.labels(kind));
+                    match series.kind {
+                        SeriesKind::Gauge => recorder.register_gauge(&key, &metadata).set(value),
+                        SeriesKind::Counter => {
+                            recorder.register_counter(&key, &metadata).absolute(value as u64);
+                        }
                     }
                 }
             }
         });
     }
 
-    fn labels(&self) -> Vec<Label> {
+    fn labels(&self, kind: Option<HoldKind>) -> Vec<Label> {
         let role = self.role.label().map(|role| Label::new("role", role.to_owned()));
-        role.into_iter().chain([Label::new("worker_id", self.worker.to_string())]).collect()
+        let kind = kind.map(|kind| Label::from_static_parts("kind", kind.label()));
+        let worker = Label::new("worker_id", self.worker.to_string());
+        role.into_iter().chain([worker]).chain(kind).collect()
     }
 }

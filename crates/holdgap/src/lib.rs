@@ -58,9 +58,12 @@
 //!
 //! [differential dataflow]: https://docs.rs/differential-dataflow
 
+mod clock;
 mod consumer;
 mod distance;
 mod gauges;
+mod holders;
+mod kind;
 mod options;
 mod pair;
 mod peaks;
@@ -71,6 +74,7 @@ mod report;
 mod reporter;
 mod role;
 mod scraper;
+mod select;
 mod series;
 mod shared;
 mod snapshot;
@@ -79,15 +83,19 @@ mod table;
 mod throttle;
 mod view;
 
+pub use clock::Clock;
 pub use distance::{Distance, MAX_DISTANCE};
+pub use holders::{Holder, HolderView, Holders, Pinned, Pins, Queued};
+pub use kind::{HoldKind, HoldKinds};
 pub use options::RegistryOptions;
 pub use pair::{FrontierPair, HoldGap, InvalidPair};
 pub use point::Point;
 pub use registry::{Registry, Runtime, Worker};
-pub use report::HoldReport;
+pub use report::{HoldReport, KindReport, Measures};
 pub use reporter::{Reporter, ReporterOptions};
 pub use role::Role;
 pub use scraper::Scraper;
-pub use series::{SERIES, Series, SeriesKind};
+pub use select::Page;
+pub use series::{SERIES, Series, SeriesKind, Value};
 pub use snapshot::{Frontiers, Snapshot};
 pub use view::PointView;

@@ -1,10 +1,14 @@
 //! What an embedder may choose.
 
-/// How a [`Registry`](crate::Registry) names its gauges.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::clock::Clock;
+
+/// How a [`Registry`](crate::Registry) names its gauges, and what clock it has.
+#[derive(Clone, Debug)]
 pub struct RegistryOptions {
     /// Put before the name of every series; by default [`RegistryOptions::DEFAULT_PREFIX`].
     pub prefix: String,
+    /// What ages are measured on; by default the system's monotonic clock.
+    pub clock: Clock,
 }
 
 impl RegistryOptions {
@@ -14,6 +18,6 @@ impl RegistryOptions {
 
 impl Default for RegistryOptions {
     fn default() -> Self {
-        RegistryOptions { prefix: Self::DEFAULT_PREFIX.to_owned() }
+        RegistryOptions { prefix: Self::DEFAULT_PREFIX.to_owned(), clock: Clock::monotonic() }
     }
 }

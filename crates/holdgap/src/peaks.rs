@@ -8,8 +8,15 @@
 //! by swapping in a zero, and so takes nothing from the others. A point that is removed leaves its
 //! peaks behind in the table, for consumers that have not looked since.
 //!
-//! *Orderings*: relaxed throughout. A raise and a take are read-modify-writes of one word, so neither
-//! can lose the other, and nothing else is published through them.
+//! So that a look need not visit every peak, the record's head has a bit for each consumer, set when
+//! its peak was raised. A raise stores the peak, then sets the bit; a take clears the bit, then takes
+//! the peak.
+//!
+//! *Orderings*: peaks are relaxed: a raise and a take are read-modify-writes of one word, so neither
+//! can lose the other. The bit's release in a raise pairs with its acquire in a take. A raise that
+//! set the bit before a take cleared it is seen by that take; one that set it after is left, with
+//! its bit, for the next. A raise that finds a peak as large already leaves bit and peak alone: the
+//! raise that made that peak set the bit, and no take that has cleared it since can have missed it.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -21,29 +28,29 @@ pub(crate) const CONSUMERS: usize = 4;
 pub(crate) struct Peaks([AtomicU64; CONSUMERS]);
 
 impl Peaks {
-    /// Raises the peaks of the consumers in `mask` to `gap`. A load for each, and a
-    /// read-modify-write where it is a new peak.
+    /// Raises the peaks of the consumers in `mask` to `gap`, and their bits in `raised`. A load for
+    /// each, and two read-modify-writes where it is a new peak.
     #[inline]
-    pub(crate) fn raise(&self, mask: u64, gap: u64) {
+    pub(crate) fn raise(&self, raised: &AtomicU64, mask: u64, gap: u64) {
         for (consumer, peak) in self.0.iter().enumerate() {
             if mask & (1 << consumer) != 0 && peak.load(Ordering::Relaxed) < gap {
                 peak.fetch_max(gap, Ordering::Relaxed);
+                // Pairs with the acquire in `take`.
+                raised.fetch_or(1 << consumer, Ordering::Release);
             }
         }
     }
 
     /// Takes a consumer's peak.
     #[inline]
-    pub(crate) fn take(&self, consumer: usize) -> u64 {
-        let peak = &self.0[consumer];
+    pub(crate) fn take(&self, raised: &AtomicU64, consumer: usize) -> u64 {
+        let bit = 1 << consumer;
         // Most have none: leave their cache lines alone.
-        if peak.load(Ordering::Relaxed) == 0 { 0 } else { peak.swap(0, Ordering::Relaxed) }
-    }
-
-    /// Moves all peaks over to `other`.
-    pub(crate) fn leave_to(&self, other: &Peaks) {
-        for consumer in 0..CONSUMERS {
-            other.raise(1 << consumer, self.take(consumer));
+        if raised.load(Ordering::Relaxed) & bit == 0 {
+            return 0;
         }
+        // Pairs with the release in `raise`.
+        raised.fetch_and(!bit, Ordering::Acquire);
+        self.0[consumer].swap(0, Ordering::Relaxed)
     }
 }

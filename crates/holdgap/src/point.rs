@@ -3,12 +3,15 @@
 use arc_swap::ArcSwap;
 use timely::progress::Antichain;
 
+use crate::clock::Clock;
 use crate::distance::{Distance, frontier_distance};
+use crate::holders::{Pinned, Queued};
+use crate::kind::HoldKinds;
 use crate::pair::{FrontierPair, HoldGap};
-use crate::record::{Flags, Numbers};
+use crate::record::{Flags, Numbers, Ticks};
 use crate::shared::WorkerShared;
 use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot};
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 use crate::table::Slot;
 use crate::view::Described;
 
@@ -42,7 +45,9 @@ impl<T: Distance> Point<T> {
     pub(crate) fn new(worker: Arc<WorkerShared>, id: Arc<str>, name: Arc<str>) -> Self {
         let cell = Arc::new(Cell::new());
         let ids = ArcSwap::from_pointee(vec![id]);
-        let described = Arc::new(Described { ids, name, cell: Arc::clone(&cell) });
+        let (pinned, counts_queues) = (OnceLock::new(), AtomicBool::new(false));
+        let described = Described { ids, name, cell: Arc::clone(&cell), pinned, counts_queues };
+        let described = Arc::new(described);
         let numbers = Numbers::default();
         let details = Arc::<Described<T>>::clone(&described);
         let slot = Some(worker.table.add(details, numbers));
@@ -66,36 +71,92 @@ impl<T: Distance> Point<T> {
             return;
         }
         let logical = FrontierPair { requested: requested.clone(), applied: applied.clone() };
-        let Snapshot { physical, upper, .. } = self.writer.published();
-        let (physical, upper) = (physical.clone(), upper.clone());
+        let Snapshot { physical, upper, holders, .. } = self.writer.published();
+        let (physical, upper, holders) = (physical.clone(), upper.clone(), holders.clone());
         let (physical, upper) = (physical.as_ref(), upper.as_ref());
-        self.publish(&Frontiers { logical: &logical, physical, upper });
+        let (holders, queued) = (holders.as_ref(), None);
+        self.publish(&Frontiers { logical: &logical, physical, upper, holders, queued });
     }
 
     /// Publishes all that is known of the trace, at once.
     ///
     /// # Cost
     ///
-    /// As [`set`](Self::set).
+    /// As [`set`](Self::set); and if the point comes to be held, or is held and its applied frontier
+    /// moved, a reading of the registry's clock.
     pub fn publish(&mut self, frontiers: &Frontiers<'_, T>) {
-        if !self.writer.publish(frontiers) {
-            return;
+        let before = self.numbers;
+        let stood = self.writer.published().logical.applied == frontiers.logical.applied;
+        if self.writer.publish(frontiers) {
+            self.measure(frontiers, stood);
+            self.raise(before.gap.max(self.numbers.gap));
         }
+        self.load(frontiers.queued);
+        if self.numbers != before {
+            self.write();
+        }
+    }
+
+    /// Shows what waits in the queues of imports, and looks whether anything is pinned: for changes
+    /// between two publications.
+    ///
+    /// A comparison, and a dozen stores if anything changed.
+    pub fn set_queued(&mut self, queued: Queued) {
+        let before = self.numbers;
+        self.load(Some(queued));
+        if self.numbers != before {
+            self.write();
+        }
+    }
+
+    /// Has reports ask `pinned` what the trace pins. Once in the life of a point; later calls do
+    /// nothing. No locks, no allocations.
+    pub fn count_pins(&mut self, pinned: Arc<dyn Pinned>) {
+        self.described.pinned.get_or_init(|| pinned);
+        self.worker.counts_pins.note(true);
+    }
+
+    /// The clock that this point's registry measures ages on.
+    pub fn clock(&self) -> &Clock {
+        &self.worker.clock
+    }
+
+    /// The numbers of `frontiers`; `stood` if the applied frontier is where it was.
+    fn measure(&mut self, frontiers: &Frontiers<'_, T>, stood: bool) {
         let gap = self.gap_of(frontiers.logical, frontiers.upper);
         let physical = frontiers.physical.map(|pair| self.gap_of(pair, frontiers.upper));
         let physical = physical.unwrap_or_default();
-        let before = self.numbers.gap;
+        let was_held = self.numbers.flags.has(Flags::HELD);
+        if gap.held && !(was_held && stood) {
+            self.numbers.held_since = Ticks::at(self.worker.clock.now());
+        }
+        let kinds = frontiers.holders.filter(|_| gap.held).map(|holders| holders.kinds);
         let flags = self.numbers.flags.with(Flags::HELD, gap.held);
-        self.numbers.flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
+        let flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
+        self.numbers.flags = flags.with_kinds(kinds.unwrap_or_else(HoldKinds::default));
         self.numbers.gap = gap.distance;
         self.numbers.physical_gap = physical.distance;
         let to_upper = |from| frontiers.upper.map_or(0, |upper| frontier_distance(from, upper));
         self.numbers.lag = to_upper(&frontiers.logical.applied);
         self.numbers.slack = to_upper(&frontiers.logical.requested);
-        self.raise(before.max(gap.distance));
         self.worker.knows_physical.note(frontiers.physical.is_some());
         self.worker.knows_upper.note(frontiers.upper.is_some());
-        self.write();
+        self.worker.knows_holders.note(frontiers.holders.is_some());
+    }
+
+    /// What its readers cost: their queues, and whether they pin anything.
+    fn load(&mut self, queued: Option<Queued>) {
+        if let Some(queued) = queued {
+            self.numbers.queued_instructions = queued.instructions;
+            self.numbers.queued_batches = queued.batches;
+            self.worker.knows_queues.note(true);
+            // Relaxed: nothing is published through it.
+            self.described.counts_queues.store(true, Ordering::Relaxed);
+        }
+        if let Some(pinned) = self.described.pinned.get() {
+            let pins = pinned.pins().batches > 0;
+            self.numbers.flags = self.numbers.flags.with(Flags::PINS, pins);
+        }
     }
 
     /// Marks the point as frozen: its trace's writer has closed.

@@ -22,7 +22,17 @@
 //! load: whoever sees the sequence sees the version. The writer's release fence before it fills
 //! pairs with the reader's acquire fence after its copy: whoever saw one of the new stores sees the
 //! sequence that preceded them.
+//!
+//! # Two parts
+//!
+//! What a report wants of every point stands in one cache line, the *head*: both versions of its
+//! tag, gap and lag, and the sequence. What few points have (a physical gap, queues, a slack that
+//! does not follow from the rest, peaks) stands in the *rest*, which a scan visits only where the
+//! head's flags say that something is there. One sequence serves both.
 
+use std::time::Duration;
+
+use crate::kind::{HoldKind, HoldKinds};
 use crate::peaks::Peaks;
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -30,22 +40,47 @@ use crate::sync::{AtomicU64, Ordering, fence};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// Which tenant of the slot these belong to.
-    pub(crate) generation: u32,
+    pub(crate) generation: u16,
     /// What the point is, and which of its numbers mean something.
     pub(crate) flags: Flags,
+    /// Since when it is held where it stands; means something where it is held.
+    pub(crate) held_since: Ticks,
     /// The logical hold gap, in timestamp units.
     pub(crate) gap: u64,
-    /// The physical hold gap, in timestamp units.
-    pub(crate) physical_gap: u64,
     /// How far applied trails the upper, in timestamp units.
     pub(crate) lag: u64,
     /// How far requested trails the upper, in timestamp units.
     pub(crate) slack: u64,
+    /// The physical hold gap, in timestamp units.
+    pub(crate) physical_gap: u64,
+    /// What waits in the queues of imports.
+    pub(crate) queued_instructions: u64,
+    /// How many batches are among that.
+    pub(crate) queued_batches: u64,
+}
+
+/// A moment on the registry's clock, in sixteenths of a second: eight years fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticks(pub(crate) u32);
+
+impl Ticks {
+    const PER_SECOND: u32 = 16;
+
+    pub(crate) fn at(moment: Duration) -> Self {
+        let ticks = moment.as_nanos() * u128::from(Self::PER_SECOND) / 1_000_000_000;
+        Ticks(u32::try_from(ticks).unwrap_or(u32::MAX))
+    }
+
+    /// The time from this moment to `now`, in whole ticks; zero where the clock went back.
+    pub(crate) fn until(self, now: Duration) -> Duration {
+        let ticks = Ticks::at(now).0.saturating_sub(self.0);
+        Duration::from_secs(ticks.into()) / Self::PER_SECOND
+    }
 }
 
 /// What a point is at the moment, as bits.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u32);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// There is a point in the slot.
@@ -56,83 +91,186 @@ impl Flags {
     pub(crate) const HELD: Flags = Flags(1 << 2);
     /// Its physical frontiers differ.
     pub(crate) const PHYSICALLY_HELD: Flags = Flags(1 << 3);
+    /// Something waits in the queues of its imports.
+    pub(crate) const QUEUED: Flags = Flags(1 << 4);
+    /// When its writer last looked, something that its trace has replaced was still alive.
+    pub(crate) const PINS: Flags = Flags(1 << 5);
+    /// Its slack is not its lag less its gap.
+    pub(crate) const OWN_SLACK: Flags = Flags(1 << 6);
+    /// Where the bits of the kinds that bind it begin.
+    const KINDS: u32 = 8;
 
+    /// Those that send a reader to the record's rest.
+    const REST: Flags = Flags(Flags::PHYSICALLY_HELD.0 | Flags::QUEUED.0 | Flags::OWN_SLACK.0);
+
+    #[inline]
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    #[inline]
+    fn has_any(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
     }
 
     pub(crate) fn with(self, other: Flags, on: bool) -> Flags {
         Flags(if on { self.0 | other.0 } else { self.0 & !other.0 })
     }
+
+    /// The bits of a kind's binding the point.
+    #[inline]
+    pub(crate) fn bound_by(kind: HoldKind) -> Flags {
+        Flags(1 << (Flags::KINDS + kind as u32))
+    }
+
+    pub(crate) fn with_kinds(self, kinds: HoldKinds) -> Flags {
+        let set = |flags: Flags, kind| flags.with(Flags::bound_by(kind), kinds.contains(kind));
+        HoldKind::ALL.into_iter().fold(self, set)
+    }
 }
 
 impl std::fmt::Debug for Flags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:#06b}", self.0)
+        write!(f, "{:#013b}", self.0)
     }
 }
 
-/// How many 64-bit words one version has.
-const WORDS: usize = 5;
+/// How many 64-bit words one version has in the head, and in the rest.
+const HEAD: usize = 3;
+const REST: usize = 4;
 
 impl Numbers {
-    fn to_words(self) -> [u64; WORDS] {
-        let tag = u64::from(self.generation) << 32 | u64::from(self.flags.0);
-        [tag, self.gap, self.physical_gap, self.lag, self.slack]
+    fn head(self) -> [u64; HEAD] {
+        let Ticks(since) = self.held_since;
+        let tag =
+            u64::from(since) << 32 | u64::from(self.generation) << 16 | u64::from(self.flags.0);
+        [tag, self.gap, self.lag]
     }
 
     #[inline]
-    fn from_words([tag, gap, physical_gap, lag, slack]: [u64; WORDS]) -> Self {
-        let (generation, flags) = ((tag >> 32) as u32, Flags(tag as u32));
-        Numbers { generation, flags, gap, physical_gap, lag, slack }
+    fn from_head([tag, gap, lag]: [u64; HEAD]) -> Self {
+        Numbers {
+            generation: (tag >> 16) as u16,
+            flags: Flags(tag as u16),
+            held_since: Ticks((tag >> 32) as u32),
+            gap,
+            lag,
+            slack: lag.wrapping_sub(gap),
+            ..Numbers::default()
+        }
+    }
+
+    fn rest(self) -> [u64; REST] {
+        [self.slack, self.physical_gap, self.queued_instructions, self.queued_batches]
+    }
+
+    fn add_rest(&mut self, [slack, physical_gap, instructions, batches]: [u64; REST]) {
+        // What a flag does not speak of was not written by this write.
+        if self.flags.has(Flags::OWN_SLACK) {
+            self.slack = slack;
+        }
+        if self.flags.has(Flags::PHYSICALLY_HELD) {
+            self.physical_gap = physical_gap;
+        }
+        if self.flags.has(Flags::QUEUED) {
+            (self.queued_instructions, self.queued_batches) = (instructions, batches);
+        }
+    }
+
+    /// These, as a record keeps them: with the flags that say what is in the rest.
+    pub(crate) fn flagged(self) -> Self {
+        let own_slack = self.slack != self.lag.wrapping_sub(self.gap);
+        let flags = self.flags.with(Flags::OWN_SLACK, own_slack);
+        Numbers { flags: flags.with(Flags::QUEUED, self.queued_instructions > 0), ..self }
     }
 }
 
-/// A slot's record: two cache lines of its own, so that neighbours do not disturb each other.
-#[repr(align(128))]
+/// What a report wants of every point: one cache line of its own.
+#[repr(C, align(64))]
 #[derive(Default)]
-pub(crate) struct Record {
+pub(crate) struct Head {
     sequence: AtomicU64,
-    versions: [[AtomicU64; WORDS]; 2],
-    /// Beside the protocol above: each is a word of its own.
-    pub(crate) peaks: Peaks,
+    versions: [[AtomicU64; HEAD]; 2],
+    /// Which consumers have a peak to take, as bits: see `peaks.rs`.
+    raised: AtomicU64,
 }
 
-const _: () = assert!(size_of::<Record>() == 128);
+/// What few points have.
+#[repr(C, align(64))]
+#[derive(Default)]
+pub(crate) struct Rest {
+    versions: [[AtomicU64; REST]; 2],
+    /// Beside the protocol above: each is a word of its own.
+    peaks: Peaks,
+}
 
-impl Record {
+const _: () = assert!(size_of::<Head>() == 64 && size_of::<Rest>() == 128);
+
+/// A slot's record, in its two parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub(crate) head: &'a Head,
+    pub(crate) rest: &'a Rest,
+}
+
+impl Record<'_> {
     /// Replaces the numbers. The caller is the only writer of this record at the moment.
     #[inline]
-    pub(crate) fn write(&self, numbers: Numbers) {
+    pub(crate) fn write(self, numbers: Numbers) {
+        let numbers = numbers.flagged();
         // Relaxed: only the writer stores it, and a change of writer goes through a mutex.
-        let next = self.sequence.load(Ordering::Relaxed).wrapping_add(1);
+        let next = self.head.sequence.load(Ordering::Relaxed).wrapping_add(1);
+        let version = (next & 1) as usize;
         // Pairs with the acquire fence in `read`: a reader that sees one of the stores below sees
         // the sequence that the write before this one stored.
         fence(Ordering::Release);
-        for (word, value) in self.versions[(next & 1) as usize].iter().zip(numbers.to_words()) {
+        for (word, value) in self.head.versions[version].iter().zip(numbers.head()) {
             word.store(value, Ordering::Relaxed);
         }
+        if numbers.flags.has_any(Flags::REST) {
+            for (word, value) in self.rest.versions[version].iter().zip(numbers.rest()) {
+                word.store(value, Ordering::Relaxed);
+            }
+        }
         // Pairs with the acquire load in `read`: a reader that sees it sees the stores above.
-        self.sequence.store(next, Ordering::Release);
+        self.head.sequence.store(next, Ordering::Release);
+    }
+
+    /// Raises the peaks of the consumers in `mask` to `gap`.
+    #[inline]
+    pub(crate) fn raise_peak(self, mask: u64, gap: u64) {
+        self.rest.peaks.raise(&self.head.raised, mask, gap);
+    }
+
+    /// Takes a consumer's peak.
+    #[inline]
+    pub(crate) fn take_peak(self, consumer: usize) -> u64 {
+        self.rest.peaks.take(&self.head.raised, consumer)
     }
 
     /// The numbers of one completed write.
     ///
     /// Tries again only if a write completed meanwhile: it never waits for one to complete.
     #[inline]
-    pub(crate) fn read(&self) -> Numbers {
+    pub(crate) fn read(self) -> Numbers {
         // Pairs with the release store in `write`.
-        let mut before = self.sequence.load(Ordering::Acquire);
+        let mut before = self.head.sequence.load(Ordering::Acquire);
         loop {
-            let version = &self.versions[(before & 1) as usize];
-            let words = std::array::from_fn(|i| version[i].load(Ordering::Relaxed));
+            let version = (before & 1) as usize;
+            let words = &self.head.versions[version];
+            let mut numbers =
+                Numbers::from_head(std::array::from_fn(|i| words[i].load(Ordering::Relaxed)));
+            if numbers.flags.has_any(Flags::REST) {
+                let words = &self.rest.versions[version];
+                numbers.add_rest(std::array::from_fn(|i| words[i].load(Ordering::Relaxed)));
+            }
             // Pairs with the release fence in `write`.
             fence(Ordering::Acquire);
-            let after = self.sequence.load(Ordering::Relaxed);
+            let after = self.head.sequence.load(Ordering::Relaxed);
             if before == after {
-                return Numbers::from_words(words);
+                return numbers;
             }
-            before = self.sequence.load(Ordering::Acquire);
+            before = self.head.sequence.load(Ordering::Acquire);
         }
     }
 }
@@ -143,14 +281,23 @@ mod tests {
 
     #[test]
     fn a_reader_never_sees_halves_of_two_writes() {
-        let record = Record::default();
-        let numbers = |n: u64| Numbers {
-            generation: n as u32,
-            flags: Flags::LIVE,
-            gap: n,
-            physical_gap: n.wrapping_mul(3),
-            lag: !n,
-            slack: n ^ 7,
+        let (head, rest) = (Head::default(), Rest::default());
+        let record = Record { head: &head, rest: &rest };
+        let numbers = |n: u64| {
+            let flags = Flags::LIVE.with(Flags::PHYSICALLY_HELD, n % 5 != 0);
+            Numbers {
+                generation: n as u16,
+                flags,
+                held_since: Ticks(n as u32 ^ 5),
+                gap: n,
+                lag: n.wrapping_mul(3),
+                // Follows from the two before, for every other.
+                slack: n.wrapping_mul(2) + n % 2,
+                physical_gap: if n % 5 == 0 { 0 } else { !n },
+                queued_instructions: n % 3,
+                queued_batches: n % 3,
+            }
+            .flagged()
         };
         record.write(numbers(0));
         std::thread::scope(|scope| {
@@ -177,5 +324,18 @@ mod tests {
         let flags = Flags::LIVE.with(Flags::HELD, true);
         assert!(flags.has(Flags::LIVE) && flags.has(Flags::HELD) && !flags.has(Flags::FROZEN));
         assert!(!flags.with(Flags::HELD, false).has(Flags::HELD));
+        let kinds = [HoldKind::Reader].into_iter().collect();
+        let bound = flags.with_kinds(kinds);
+        assert!(bound.has(Flags::bound_by(HoldKind::Reader)));
+        assert!(!bound.has(Flags::bound_by(HoldKind::Standing)));
+        assert_eq!(bound.with_kinds(HoldKinds::default()), flags);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_no_age() {
+        let since = Ticks::at(Duration::from_secs(100));
+        assert_eq!(since.until(Duration::from_millis(103_500)), Duration::from_millis(3_500));
+        assert_eq!(since.until(Duration::from_secs(40)), Duration::ZERO);
+        assert_eq!(Ticks::at(Duration::MAX).until(Duration::MAX), Duration::ZERO);
     }
 }

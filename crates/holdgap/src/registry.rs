@@ -6,11 +6,11 @@ use crossbeam_epoch::Collector;
 use crate::distance::Distance;
 use crate::options::RegistryOptions;
 use crate::point::Point;
-use crate::record::Numbers;
 use crate::report::HoldReport;
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
 use crate::scraper::Scraper;
+use crate::select::{Page, select};
 use crate::shared::{RegistryShared, Told, WorkerShared};
 use crate::sync::{Arc, AtomicU64, Mutex, lock};
 use crate::table::SlotTable;
@@ -71,6 +71,15 @@ impl Registry {
         Scraper::new(Arc::clone(&self.shared))
     }
 
+    /// A page of all points of all workers, the worst first: `limit` of them after the first
+    /// `offset`, and how many there are.
+    ///
+    /// As [`Worker::worst`], over all workers at once.
+    pub fn page(&self, offset: usize, limit: usize) -> Page {
+        let workers = self.shared.workers.load_full();
+        select(workers.iter(), offset, limit)
+    }
+
     /// A handle for each (role, worker) that was ever asked for, in the order of the asking.
     pub fn workers(&self) -> Vec<Worker> {
         let workers = self.shared.workers.load_full();
@@ -94,10 +103,14 @@ impl Registry {
             role: role.clone(),
             index,
             prefix: self.shared.options.prefix.clone(),
+            clock: self.shared.options.clock.clone(),
             table: SlotTable::new(self.shared.collector.clone()),
             invalid_pairs: AtomicU64::new(0),
             knows_physical: Told::default(),
             knows_upper: Told::default(),
+            knows_holders: Told::default(),
+            knows_queues: Told::default(),
+            counts_pins: Told::default(),
         });
         let mut workers = self.shared.workers.load_full().to_vec();
         workers.push(Arc::clone(&worker));
@@ -184,19 +197,18 @@ impl Worker {
         Reporter::new(Arc::clone(&self.shared), options)
     }
 
-    /// All of this worker's points, with their names and frontiers, in no particular order.
-    ///
-    /// For people, not for a hot loop: several allocations a point. Takes no lock, and pins an epoch
-    /// for at most a few hundred points at a time.
+    /// All of this worker's points, the worst first: see [`worst`](Self::worst).
     pub fn points(&self) -> Vec<PointView> {
-        self.select(usize::MAX)
+        self.worst(usize::MAX)
     }
 
-    /// The `most` points with the largest logical gap, largest first; held points before others.
+    /// The `most` worst points of this worker, the worst first: held ones by their gap, largest
+    /// first, then those that are held physically, then those that pin something, then the others.
     ///
-    /// As [`points`](Self::points), but only the points returned cost more than a scan.
+    /// For people, not for a hot loop: several allocations for each point returned, and a scan.
+    /// Takes no lock, and pins an epoch for at most a few hundred points at a time.
     pub fn worst(&self, most: usize) -> Vec<PointView> {
-        self.select(most)
+        select([&self.shared], 0, most).points
     }
 
     /// The role of the worker's runtime.
@@ -208,23 +220,6 @@ impl Worker {
     pub fn index(&self) -> usize {
         self.shared.index
     }
-
-    fn select(&self, most: usize) -> Vec<PointView> {
-        let mut live = Vec::new();
-        self.shared.table.scan_live(|slot, numbers, _| live.push((slot, numbers)));
-        if most < live.len() {
-            live.select_nth_unstable_by_key(most, |&(_, numbers)| worst_first(numbers));
-            live.truncate(most);
-        }
-        live.sort_by_key(|&(_, numbers)| worst_first(numbers));
-        let described = self.shared.table.details(&live);
-        described.into_iter().map(|(numbers, details)| details.view(numbers)).collect()
-    }
-}
-
-/// Orders points for people: held before not held, then by gap, largest first.
-fn worst_first(numbers: Numbers) -> std::cmp::Reverse<(bool, u64)> {
-    std::cmp::Reverse((numbers.flags.has(crate::record::Flags::HELD), numbers.gap))
 }
 
 impl std::fmt::Debug for Worker {

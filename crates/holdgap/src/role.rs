@@ -11,13 +11,14 @@ use crate::sync::Arc;
 /// assert_eq!(Role::named("ingest").label(), Some("ingest"));
 /// assert_eq!(Role::Solo.label(), None);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// Maintains arrangements that others read.
     Maintenance,
     /// Answers questions over arrangements that others maintain.
     Interactive,
     /// The only runtime of its process: its gauges carry no role label.
+    #[default]
     Solo,
     /// A role that the embedder names.
     Named(Arc<str>),

@@ -3,6 +3,7 @@
 use arc_swap::ArcSwap;
 use crossbeam_epoch::Collector;
 
+use crate::clock::Clock;
 use crate::options::RegistryOptions;
 use crate::role::Role;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
@@ -24,12 +25,19 @@ pub(crate) struct WorkerShared {
     pub(crate) role: Role,
     pub(crate) index: usize,
     pub(crate) prefix: String,
+    pub(crate) clock: Clock,
     pub(crate) table: SlotTable,
     pub(crate) invalid_pairs: AtomicU64,
     /// Whether any of its publishers ever said where it stands physically.
     pub(crate) knows_physical: Told,
     /// Whether any of its publishers ever said what it has sealed.
     pub(crate) knows_upper: Told,
+    /// Whether any of its publishers ever said who holds.
+    pub(crate) knows_holders: Told,
+    /// Whether any of its publishers ever said what waits in queues.
+    pub(crate) knows_queues: Told,
+    /// Whether any of its publishers counts what its trace pins.
+    pub(crate) counts_pins: Told,
 }
 
 /// Whether something was ever told. Relaxed: nothing else is published through it.

@@ -3,6 +3,7 @@
 use arc_swap::ArcSwap;
 use timely::progress::{Antichain, Timestamp};
 
+use crate::holders::{Holders, Queued};
 use crate::pair::FrontierPair;
 use crate::sync::Arc;
 
@@ -17,6 +18,8 @@ pub struct Snapshot<T> {
     pub physical: Option<FrontierPair<T>>,
     /// The times that the trace has sealed, where the publisher knows them.
     pub upper: Option<Antichain<T>>,
+    /// Who holds the applied logical frontier back, where the publisher knows.
+    pub holders: Option<Arc<Holders>>,
 }
 
 /// What a publisher says of a trace, borrowed: see [`Point::publish`](crate::Point::publish).
@@ -28,17 +31,30 @@ pub struct Frontiers<'a, T> {
     pub physical: Option<&'a FrontierPair<T>>,
     /// The times that the trace has sealed, where known.
     pub upper: Option<&'a Antichain<T>>,
+    /// Who holds the applied logical frontier back, where known.
+    pub holders: Option<&'a Arc<Holders>>,
+    /// What waits in the queues of imports, where known. Shown beside the snapshot, not in it.
+    pub queued: Option<Queued>,
+}
+
+impl<'a, T> Frontiers<'a, T> {
+    /// The logical pair, and nothing else known.
+    pub fn logical(logical: &'a FrontierPair<T>) -> Self {
+        Frontiers { logical, physical: None, upper: None, holders: None, queued: None }
+    }
 }
 
 impl<T: Timestamp> Snapshot<T> {
     fn minimum() -> Self {
-        Snapshot { sequence: 0, logical: FrontierPair::minimum(), physical: None, upper: None }
+        let (logical, physical) = (FrontierPair::minimum(), None);
+        Snapshot { sequence: 0, logical, physical, upper: None, holders: None }
     }
 
     fn shows(&self, frontiers: &Frontiers<'_, T>) -> bool {
         self.logical == *frontiers.logical
             && self.physical.as_ref() == frontiers.physical
             && self.upper.as_ref() == frontiers.upper
+            && same(self.holders.as_ref(), frontiers.holders)
     }
 
     /// Takes over `frontiers`, reusing what is allocated.
@@ -47,6 +63,16 @@ impl<T: Timestamp> Snapshot<T> {
         self.logical.clone_from(frontiers.logical);
         self.physical = frontiers.physical.cloned();
         self.upper = frontiers.upper.cloned();
+        self.holders = frontiers.holders.cloned();
+    }
+}
+
+/// Whether two are the same holders. Publishers hand in the same pointer for as long as they are.
+fn same(one: Option<&Arc<Holders>>, other: Option<&Arc<Holders>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+        (None, None) => true,
+        _ => false,
     }
 }
 
@@ -130,7 +156,7 @@ mod tests {
     }
 
     fn publish(writer: &mut CellWriter<u64>, pair: &FrontierPair<u64>) -> bool {
-        writer.publish(&Frontiers { logical: pair, physical: None, upper: None })
+        writer.publish(&Frontiers::logical(pair))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! # The protocol
 //!
-//! A *slot* is a [`Record`] and a pointer to the point's [`Entry`] (its ids, name and snapshot).
+//! A *slot* is a [`Record`], in its two parts, and a pointer to the point's [`Entry`] (its ids, name and snapshot).
 //! Slots stand in chunks that double in size and never move, so a scan follows no pointer from slot
 //! to slot, and a table that grows disturbs nobody. A slot that a point left is used again.
 //!
@@ -24,8 +24,8 @@
 
 use crossbeam_epoch::{Atomic, Collector, Owned};
 
-use crate::peaks::Peaks;
-use crate::record::{Flags, Numbers, Record};
+use crate::peaks::{CONSUMERS, Peaks};
+use crate::record::{Flags, Head, Numbers, Record, Rest};
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::view::Details;
 
@@ -36,8 +36,30 @@ const CHUNKS: usize = 26;
 
 /// What a slot's pointer leads to.
 struct Entry {
-    generation: u32,
+    generation: u16,
     details: Arc<dyn Details>,
+}
+
+/// Slots that were allocated together, by what is looked at together.
+struct Chunk {
+    heads: Box<[Head]>,
+    rests: Box<[Rest]>,
+    entries: Box<[Atomic<Entry>]>,
+}
+
+impl Chunk {
+    fn new(chunk: usize) -> Self {
+        fn slots<S: Default>(count: usize) -> Box<[S]> {
+            (0..count).map(|_| S::default()).collect()
+        }
+        let count = FIRST_CHUNK << chunk;
+        Chunk { heads: slots(count), rests: slots(count), entries: slots(count) }
+    }
+
+    #[inline]
+    fn record(&self, offset: usize) -> Record<'_> {
+        Record { head: &self.heads[offset], rest: &self.rests[offset] }
+    }
 }
 
 /// The chunk that holds a slot, and the slot's place in it.
@@ -46,40 +68,52 @@ fn place(index: usize) -> (usize, usize) {
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
 }
 
-fn new_chunk<S: Default>(chunk: usize) -> Box<[S]> {
-    (0..FIRST_CHUNK << chunk).map(|_| S::default()).collect()
-}
-
 /// The slots of one (role, worker).
 pub(crate) struct SlotTable {
-    records: [OnceLock<Box<[Record]>>; CHUNKS],
-    entries: [OnceLock<Box<[Atomic<Entry>]>>; CHUNKS],
+    chunks: [OnceLock<Chunk>; CHUNKS],
     /// Slots at and beyond this were never used.
     high_water: AtomicUsize,
     free: Mutex<Vec<usize>>,
     /// Which consumers of peaks there are, as bits.
     pub(crate) consumers: AtomicU64,
-    /// The peaks of points that were removed.
-    pub(crate) left_behind: Peaks,
+    pub(crate) left_behind: LeftBehind,
     collector: Collector,
+}
+
+/// The peaks of points that were removed.
+#[derive(Default)]
+pub(crate) struct LeftBehind {
+    raised: AtomicU64,
+    peaks: Peaks,
+}
+
+impl LeftBehind {
+    pub(crate) fn take(&self, consumer: usize) -> u64 {
+        self.peaks.take(&self.raised, consumer)
+    }
+
+    fn take_over(&self, record: Record<'_>) {
+        for consumer in 0..CONSUMERS {
+            self.peaks.raise(&self.raised, 1 << consumer, record.take_peak(consumer));
+        }
+    }
 }
 
 /// A slot that its holder may write: given by [`SlotTable::add`], given back to
 /// [`SlotTable::remove`].
 pub(crate) struct Slot {
     index: usize,
-    generation: u32,
+    generation: u16,
 }
 
 impl SlotTable {
     pub(crate) fn new(collector: Collector) -> Self {
         SlotTable {
-            records: [const { OnceLock::new() }; CHUNKS],
-            entries: [const { OnceLock::new() }; CHUNKS],
+            chunks: [const { OnceLock::new() }; CHUNKS],
             high_water: AtomicUsize::new(0),
             free: Mutex::new(Vec::new()),
             consumers: AtomicU64::new(0),
-            left_behind: Peaks::default(),
+            left_behind: LeftBehind::default(),
             collector,
         }
     }
@@ -95,13 +129,13 @@ impl SlotTable {
             None => (self.high_water.load(Ordering::Relaxed), true),
         };
         let (chunk, offset) = place(index);
-        let records = self.records[chunk].get_or_init(|| new_chunk(chunk));
-        let entries = self.entries[chunk].get_or_init(|| new_chunk(chunk));
-        let generation = records[offset].read().generation.wrapping_add(1);
+        let chunk = self.chunks[chunk].get_or_init(|| Chunk::new(chunk));
+        let record = chunk.record(offset);
+        let generation = record.read().generation.wrapping_add(1);
         // Pairs with the acquire load in `details`.
-        entries[offset].store(Owned::new(Entry { generation, details }), Ordering::Release);
+        chunk.entries[offset].store(Owned::new(Entry { generation, details }), Ordering::Release);
         let flags = numbers.flags.with(Flags::LIVE, true);
-        records[offset].write(Numbers { generation, flags, ..numbers });
+        record.write(Numbers { generation, flags, ..numbers });
         if fresh {
             // Pairs with the acquire load in `scan`: whoever sees the mark sees the chunk.
             self.high_water.store(index + 1, Ordering::Release);
@@ -112,14 +146,12 @@ impl SlotTable {
     /// Takes a point out of its slot. Its entry is destroyed when no reporter can look at it.
     pub(crate) fn remove(&self, slot: Slot) {
         let (chunk, offset) = place(slot.index);
-        let (Some(records), Some(entries)) = (self.records[chunk].get(), self.entries[chunk].get())
-        else {
-            return;
-        };
+        let Some(chunk) = self.chunks[chunk].get() else { return };
+        let (record, entries) = (chunk.record(offset), &chunk.entries);
         let mut free = lock(&self.free);
         let generation = slot.generation;
-        records[offset].write(Numbers { generation, ..Numbers::default() });
-        records[offset].peaks.leave_to(&self.left_behind);
+        record.write(Numbers { generation, ..Numbers::default() });
+        self.left_behind.take_over(record);
         let participant = self.collector.register();
         let guard = participant.pin();
         let entry = entries[offset].swap(crossbeam_epoch::Shared::null(), Ordering::AcqRel, &guard);
@@ -137,10 +169,10 @@ impl SlotTable {
     #[inline]
     pub(crate) fn write(&self, slot: &Slot, numbers: Numbers) {
         let (chunk, offset) = place(slot.index);
-        if let Some(records) = self.records[chunk].get() {
+        if let Some(chunk) = self.chunks[chunk].get() {
             let generation = slot.generation;
             let flags = numbers.flags.with(Flags::LIVE, true);
-            records[offset].write(Numbers { generation, flags, ..numbers });
+            chunk.record(offset).write(Numbers { generation, flags, ..numbers });
         }
     }
 
@@ -148,13 +180,14 @@ impl SlotTable {
     #[inline]
     pub(crate) fn raise(&self, slot: &Slot, gap: u64) {
         let (chunk, offset) = place(slot.index);
-        if let Some(records) = self.records[chunk].get() {
-            records[offset].peaks.raise(self.consumers.load(Ordering::Relaxed), gap);
+        if let Some(chunk) = self.chunks[chunk].get() {
+            chunk.record(offset).raise_peak(self.consumers.load(Ordering::Relaxed), gap);
         }
     }
 
     /// Calls `each` with the index, the numbers and the record of every live slot. No locks, no pins.
-    pub(crate) fn scan_live(&self, mut each: impl FnMut(usize, Numbers, &Record)) {
+    #[inline]
+    pub(crate) fn scan_live(&self, mut each: impl FnMut(usize, Numbers, Record<'_>)) {
         self.scan(|index, record| {
             let numbers = record.read();
             if numbers.flags.has(Flags::LIVE) {
@@ -164,16 +197,19 @@ impl SlotTable {
     }
 
     /// Calls `each` with the index and the record of every slot that was ever used.
-    pub(crate) fn scan(&self, mut each: impl FnMut(usize, &Record)) {
+    #[inline]
+    pub(crate) fn scan(&self, mut each: impl FnMut(usize, Record<'_>)) {
         // Pairs with the release store in `add`.
         let mut left = self.high_water.load(Ordering::Acquire);
         let mut first = 0;
-        for records in self.records.iter().map_while(OnceLock::get) {
-            for (offset, record) in records.iter().take(left).enumerate() {
-                each(first + offset, record);
+        for chunk in self.chunks.iter().map_while(OnceLock::get) {
+            for (offset, (head, rest)) in
+                chunk.heads.iter().zip(&chunk.rests).take(left).enumerate()
+            {
+                each(first + offset, Record { head, rest });
             }
-            first += records.len();
-            left = left.saturating_sub(records.len());
+            first += chunk.heads.len();
+            left = left.saturating_sub(chunk.heads.len());
             if left == 0 {
                 break;
             }
@@ -191,9 +227,9 @@ impl SlotTable {
             let guard = participant.pin();
             for &(index, numbers) in some {
                 let (chunk, offset) = place(index);
-                let Some(entries) = self.entries[chunk].get() else { continue };
+                let Some(chunk) = self.chunks[chunk].get() else { continue };
                 // Pairs with the release store in `add`.
-                let pointer = entries[offset].load(Ordering::Acquire, &guard);
+                let pointer = chunk.entries[offset].load(Ordering::Acquire, &guard);
                 // SAFETY: a pointer in the table leads to an entry that is destroyed only after
                 // `remove` swapped it out and every pin of that time ended; ours began before the
                 // load.
@@ -209,8 +245,8 @@ impl SlotTable {
 
 impl Drop for SlotTable {
     fn drop(&mut self) {
-        for entries in self.entries.iter_mut().filter_map(OnceLock::get_mut) {
-            for entry in entries {
+        for chunk in self.chunks.iter_mut().filter_map(OnceLock::get_mut) {
+            for entry in &mut chunk.entries {
                 let entry = std::mem::replace(entry, Atomic::null());
                 // SAFETY: nobody else can reach the table any more, and what `remove` took out of
                 // it is no longer in it.
@@ -223,14 +259,20 @@ impl Drop for SlotTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::holders::Pins;
     use crate::view::PointView;
     use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
     struct Named(u64, Arc<AtomicUsize>);
 
     impl Details for Named {
-        fn view(&self, _: Numbers) -> PointView {
+        fn view(&self, _: Numbers, _: Duration) -> PointView {
             PointView { name: self.0.to_string().into(), ..PointView::default() }
+        }
+
+        fn pins(&self) -> Option<Pins> {
+            None
         }
     }
 
@@ -240,8 +282,18 @@ mod tests {
         }
     }
 
+    /// Ends the threads of a test, also when it fails.
+    struct Done<'a>(&'a AtomicBool);
+
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn add(table: &SlotTable, name: u64, dropped: &Arc<AtomicUsize>) -> Slot {
-        let numbers = Numbers { gap: name, physical_gap: name, ..Numbers::default() };
+        let flags = Flags::default().with(Flags::PHYSICALLY_HELD, true);
+        let numbers = Numbers { flags, gap: name, physical_gap: name, ..Numbers::default() };
         table.add(Arc::new(Named(name, Arc::clone(dropped))), numbers)
     }
 
@@ -285,6 +337,7 @@ mod tests {
                     }
                 });
             }
+            let _done = Done(&done);
             for _ in 0..500 {
                 let mut found = vec![0; STAYING as usize + 1];
                 let mut live = Vec::new();
@@ -295,10 +348,12 @@ mod tests {
                 });
                 assert!(found[..STAYING as usize].iter().all(|count| *count == 1), "{found:?}");
                 for (numbers, details) in table.details(&live) {
-                    assert_eq!(*details.view(numbers).name, numbers.gap.to_string());
+                    assert_eq!(
+                        *details.view(numbers, Duration::ZERO).name,
+                        numbers.gap.to_string()
+                    );
                 }
             }
-            done.store(true, Ordering::Relaxed);
         });
         let (added, gone) = (added.into_inner(), dropped.load(Ordering::Relaxed));
         assert!(gone * 2 > added, "only {gone} of {added} removed points were freed");

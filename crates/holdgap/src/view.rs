@@ -1,12 +1,16 @@
 //! One point as people see it: its names, its frontiers as text, its gaps.
 
+use std::time::Duration;
+
 use arc_swap::ArcSwap;
 use timely::progress::Timestamp;
 
+use crate::holders::{Holder, HolderView, Pinned, Pins, Queued};
 use crate::pair::HoldGap;
 use crate::record::{Flags, Numbers};
+use crate::role::Role;
 use crate::snapshot::{Cell, frontier_text};
-use crate::sync::Arc;
+use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 
 /// One publication point: what it is called, where it stands, how far it is held back.
 ///
@@ -15,6 +19,10 @@ use crate::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointView {
+    /// The role of the runtime whose worker publishes the point.
+    pub role: Role,
+    /// The timely index of that worker.
+    pub worker: usize,
     /// Every id that the point is published under; several after a re-export.
     pub ids: Vec<Arc<str>>,
     /// The name that its publisher gave it, for people.
@@ -37,12 +45,30 @@ pub struct PointView {
     pub physical_applied: Option<String>,
     /// The times that the trace has sealed, where known.
     pub upper: Option<String>,
+    /// How far applied trails the upper, in timestamp units, where the upper is known.
+    pub lag: Option<u64>,
+    /// How far requested trails the upper, in timestamp units, where the upper is known.
+    pub slack: Option<u64>,
+    /// For how long the point has been held where it stands: since it came to be held, or since
+    /// its applied frontier last moved. `None` if it is not held.
+    pub stalled: Option<Duration>,
+    /// What its trace has replaced and others keep alive, where that is counted.
+    pub pins: Option<Pins>,
+    /// What waits in the queues of its imports, where that is counted.
+    pub queued: Option<Queued>,
+    /// Who holds it back, the longest registered first; some of them.
+    pub holders: Vec<HolderView>,
+    /// How many hold it back beyond those in [`holders`](Self::holders).
+    pub more_holders: u64,
 }
 
 /// What a slot of the table knows of its point, whatever its timestamp type.
 pub(crate) trait Details: Send + Sync {
-    /// The point as it is now, with the gaps of `numbers`.
-    fn view(&self, numbers: Numbers) -> PointView;
+    /// The point as it is at `now`, with the gaps of `numbers`.
+    fn view(&self, numbers: Numbers, now: Duration) -> PointView;
+
+    /// What its trace pins, where that is counted.
+    fn pins(&self) -> Option<Pins>;
 }
 
 /// What a point shares with those who look at it.
@@ -50,11 +76,25 @@ pub(crate) struct Described<T> {
     pub(crate) ids: ArcSwap<Vec<Arc<str>>>,
     pub(crate) name: Arc<str>,
     pub(crate) cell: Arc<Cell<T>>,
+    pub(crate) pinned: OnceLock<Arc<dyn Pinned>>,
+    /// Whether its publisher says what waits in the queues of its imports.
+    pub(crate) counts_queues: AtomicBool,
 }
 
 impl<T: Timestamp + Sync> Details for Described<T> {
-    fn view(&self, numbers: Numbers) -> PointView {
+    fn view(&self, numbers: Numbers, now: Duration) -> PointView {
         let snapshot = self.cell.load();
+        let holders = snapshot.holders.as_deref();
+        let age = |holder: &Holder| HolderView {
+            kind: holder.kind,
+            label: Arc::clone(&holder.label),
+            age: now.saturating_sub(holder.registered),
+        };
+        let measured = |value| snapshot.upper.is_some().then_some(value);
+        let queued = || Queued {
+            instructions: numbers.queued_instructions,
+            batches: numbers.queued_batches,
+        };
         let physical = snapshot.physical.as_ref();
         let gap = |flag, distance| HoldGap { held: numbers.flags.has(flag), distance };
         PointView {
@@ -69,6 +109,18 @@ impl<T: Timestamp + Sync> Details for Described<T> {
             physical_requested: physical.map(|pair| frontier_text(&pair.requested)),
             physical_applied: physical.map(|pair| frontier_text(&pair.applied)),
             upper: snapshot.upper.as_ref().map(frontier_text),
+            lag: measured(numbers.lag),
+            slack: measured(numbers.slack),
+            stalled: numbers.flags.has(Flags::HELD).then(|| numbers.held_since.until(now)),
+            pins: self.pins(),
+            queued: self.counts_queues.load(Ordering::Relaxed).then(queued),
+            holders: holders.iter().flat_map(|holders| &holders.named).map(age).collect(),
+            more_holders: holders.map_or(0, |holders| holders.more),
+            ..PointView::default()
         }
+    }
+
+    fn pins(&self) -> Option<Pins> {
+        self.pinned.get().map(|pinned| pinned.pins())
     }
 }

@@ -122,7 +122,7 @@ where
     fn attach(&self, meter: &Arc<Meter>) {
         let updates = self.batch().len();
         self.inner.meter.get_or_init(|| {
-            meter.born(updates);
+            meter.took_in(updates);
             Arc::clone(meter)
         });
     }
@@ -145,6 +145,8 @@ impl<B: SpineBatch> SpineBatch for ArcBatch<B> {
 pub struct ArcMerger<B: SpineBatch> {
     merger: B::Merger,
     meter: Option<Arc<Meter>>,
+    /// How many updates both sources have.
+    updates: usize,
 }
 
 impl<B: SpineBatch> Merger<ArcBatch<B>> for ArcMerger<B> {
@@ -154,7 +156,8 @@ impl<B: SpineBatch> Merger<ArcBatch<B>> for ArcMerger<B> {
         compaction_frontier: AntichainRef<'_, B::Time>,
     ) -> Self {
         let merger = B::Merger::new(source1.batch(), source2.batch(), compaction_frontier);
-        ArcMerger { merger, meter: source1.inner.meter.get().cloned() }
+        let updates = source1.len() + source2.len();
+        ArcMerger { merger, meter: source1.inner.meter.get().cloned(), updates }
     }
 
     fn work(&mut self, source1: &ArcBatch<B>, source2: &ArcBatch<B>, fuel: &mut isize) {
@@ -164,9 +167,8 @@ impl<B: SpineBatch> Merger<ArcBatch<B>> for ArcMerger<B> {
     fn done(self) -> Option<ArcBatch<B>> {
         let merged = self.merger.done().map(ArcBatch::from);
         if let Some(meter) = self.meter {
-            meter.merged();
+            meter.merged(self.updates, merged.as_ref().map(|merged| merged.batch().len()));
             if let Some(merged) = &merged {
-                meter.born(merged.batch().len());
                 let counted = merged.inner.meter.set(meter);
                 debug_assert!(counted.is_ok(), "a batch that was just made is not counted yet");
             }

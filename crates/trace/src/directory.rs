@@ -9,7 +9,7 @@ use std::any::{Any, type_name};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use holdgap::Registry;
+use holdgap::{Registry, Role};
 
 use crate::batch::SharedBatch;
 use crate::error::ReadError;
@@ -52,8 +52,9 @@ impl Directory {
     ) -> Result<R, ReadError> {
         let mut entries = self.lock();
         let known = entries.entry(worker).or_default();
-        let entry =
-            known.entry(id.into()).or_insert_with(|| Entry::new(&Publication::<B>::placeholder()));
+        let clock = &self.registry.options().clock;
+        let make = || Entry::new(&Publication::<B>::placeholder(clock.clone()));
+        let entry = known.entry(id.into()).or_insert_with(make);
         let publication = entry.publication::<B>().ok_or_else(|| ReadError::WrongType {
             id: id.into(),
             known: entry.batch,
@@ -134,9 +135,19 @@ pub(crate) struct Place {
     pub(crate) sharing: Weak<Directory>,
     pub(crate) id: Arc<str>,
     pub(crate) worker: usize,
+    /// The role of the runtime that reads here, if it has said so.
+    pub(crate) role: Option<Role>,
 }
 
 impl Place {
+    /// What a reader from here is called that is given no other label.
+    pub(crate) fn label(&self, name: &str) -> Arc<str> {
+        match &self.role {
+            Some(role) => format!("{name} ({role})").into(),
+            None => name.into(),
+        }
+    }
+
     /// Forgets a placeholder that nobody adopted and nobody waits at.
     pub(crate) fn evict<B: SharedBatch>(&self, publication: &Arc<Publication<B>>) {
         if publication.is_abandoned()

@@ -18,6 +18,7 @@ use differential_dataflow::lattice::Lattice;
 use differential_dataflow::operators::arrange::Arranged;
 use differential_dataflow::trace::wrappers::frontier::BatchFrontier;
 use differential_dataflow::trace::{Span, TraceReader};
+use holdgap::HoldKind;
 use timely::PartialOrder;
 use timely::dataflow::Scope;
 use timely::dataflow::operators::CapabilitySet;
@@ -27,7 +28,7 @@ use timely::progress::{Antichain, Timestamp};
 
 use crate::batch::SharedBatch;
 use crate::chain::Chain;
-use crate::holds::{Compaction, HoldId, HoldKind};
+use crate::holds::{Compaction, HoldId};
 use crate::importers::Drained;
 use crate::publication::Publication;
 use crate::reader::Reader;
@@ -195,7 +196,8 @@ impl<B: SharedBatch> Reader<B> {
     /// frontier for `until` imports all that is to come.
     ///
     /// The hold lives as long as the dataflow needs it: logically it follows what the import's
-    /// consumers allow, physically what they have acknowledged. It shows as an import named `name`.
+    /// consumers allow, physically what they have acknowledged. It shows as an import,
+    /// by the label that the reader was given, or else by `name` and the importing runtime's role.
     ///
     /// # Panics
     ///
@@ -210,7 +212,7 @@ impl<B: SharedBatch> Reader<B> {
         self.assert_shard(scope.index(), scope.peers());
         let (publication, hold, id) =
             (self.publication().clone(), self.hold_id(), self.id().clone());
-        publication.relabel(hold, HoldKind::Import, name.into());
+        publication.relabel(hold, HoldKind::Import, self.import_label(name));
         let at =
             Compaction { logical: self.logical_compaction(), physical: self.physical_compaction() };
         let (worker, peers) = (scope.index(), scope.peers());
@@ -356,8 +358,7 @@ impl<B: SharedBatch> Import<B> {
         let since = base(&drained.since);
         let held: Antichain<_> = self.capabilities.iter().map(|c| c.time().clone()).collect();
         self.capabilities.downgrade(held.join(&since));
-        let spans = drained.spans.iter().filter(|span| span.has_updates());
-        let spans = spans.map(|span| shared.present(span)).collect();
+        let spans = drained.spans.iter().map(|span| shared.present(span)).collect();
         drop(shared);
         drop(replaced);
         spans

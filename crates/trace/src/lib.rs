@@ -89,7 +89,7 @@ mod spine;
 pub use arrange::{ArrangeShared, ArrangeSharedBySelf};
 pub use batch::{ArcBatch, ArcCursor, ArcMerger, KeyBatch, SharableTrace, SharedBatch, ValBatch};
 pub use error::{PublishError, ReadError};
-pub use holds::HoldKind;
+pub use holdgap::HoldKind;
 pub use import::{ImportTrace, NotSealed};
 pub use meter::Meter;
 pub use published::{Published, StandingHold};

@@ -34,15 +34,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use differential_dataflow::lattice::Lattice;
 use differential_dataflow::trace::Span;
-use holdgap::{FrontierPair, Frontiers, Point};
+use holdgap::{Clock, FrontierPair, Frontiers, HoldKind, Holders, Point};
 use timely::PartialOrder;
 use timely::progress::{Antichain, Timestamp};
 use timely::scheduling::SyncActivator;
 
 use crate::batch::SharedBatch;
 use crate::chain::Chain;
-use crate::holds::{Compaction, Hold, HoldId, HoldKind, Holds};
+use crate::holds::{Compaction, Hold, HoldId, Holds};
 use crate::importers::{Drained, Importers};
+use crate::meter::Meter;
 use crate::seals::{SealWatch, Watches};
 
 /// Where one trace and its readers meet.
@@ -56,6 +57,8 @@ pub(crate) struct Publication<B: SharedBatch> {
     /// Released under the lock by whoever moved a hold, acquired by the spine, which then takes the
     /// lock; the lock is what orders the holds themselves.
     moved: AtomicBool,
+    /// What the ages of holds are measured on.
+    clock: Clock,
 }
 
 /// What a publication is at the moment.
@@ -89,6 +92,10 @@ struct State<B: SharedBatch> {
     closed: bool,
     /// What the gauges see. Gone when nothing is left to see.
     point: Option<Point<B::Time>>,
+    /// What the trace's batches are counted by, once there is a trace.
+    meter: Option<Arc<Meter>>,
+    /// Who stands at the applied frontier while that trails the requested one: what was published.
+    binding: Arc<Holders>,
     /// Whether a waker was fired and the writer has not looked since.
     woken: bool,
 }
@@ -118,6 +125,7 @@ pub(crate) struct Attachment<B: SharedBatch> {
     pub(crate) closed: bool,
     pub(crate) waker: Arc<SyncActivator>,
     pub(crate) peers: usize,
+    pub(crate) meter: Arc<Meter>,
     pub(crate) point: Point<B::Time>,
 }
 
@@ -141,7 +149,7 @@ fn fire(woken: Vec<Arc<SyncActivator>>, signals: &[SealWatch]) {
 }
 
 impl<B: SharedBatch> Publication<B> {
-    pub(crate) fn placeholder() -> Arc<Self> {
+    pub(crate) fn placeholder(clock: Clock) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let minimum = Compaction::minimum();
         let state = State {
@@ -155,11 +163,14 @@ impl<B: SharedBatch> Publication<B> {
             watches: Watches::default(),
             closed: false,
             point: None,
+            meter: None,
+            binding: Arc::default(),
             woken: false,
         };
         // Relaxed: uniqueness is all that is asked of it.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Publication { number, state: Mutex::new(state), moved: AtomicBool::new(false) })
+        let (state, moved) = (Mutex::new(state), AtomicBool::new(false));
+        Arc::new(Publication { number, state, moved, clock })
     }
 
     /// One critical section, here or where this has moved to.
@@ -182,6 +193,7 @@ impl<B: SharedBatch> Publication<B> {
         as_of: Option<&Antichain<B::Time>>,
         label: Arc<str>,
     ) -> Result<Compaction<B::Time>, Refusal<B::Time>> {
+        let registered = self.clock.now();
         self.with(|_, state| {
             if matches!(state.phase, Phase::Ended { .. }) && state.holds.is_empty() {
                 return Err(Refusal::Ended);
@@ -196,26 +208,32 @@ impl<B: SharedBatch> Publication<B> {
             // at the end of a span that it was given.
             let at = Compaction { logical, physical: state.upper.clone() };
             let (kind, hold_at) = (HoldKind::Reader, at.clone());
-            state.holds.insert(id, Hold { kind, label, at: hold_at });
+            state.holds.insert(id, Hold { kind, label, registered, at: hold_at });
+            state.rebind(&at.logical);
             Ok(at)
         })
     }
 
     /// Adds a hold where another one stands.
     pub(crate) fn register_beside(&self, id: HoldId, source: HoldId) {
+        let registered = self.clock.now();
         self.with(|_, state| {
-            if let Some(hold) = state.holds.get(source).cloned() {
-                state.holds.insert(id, hold);
-            }
+            let Some(hold) = state.holds.get(source).cloned() else { return };
+            let at = hold.at.logical.clone();
+            state.holds.insert(id, Hold { registered, ..hold });
+            state.rebind(&at);
         });
     }
 
     /// The standing hold under `id`: logical only, at what is applied.
     pub(crate) fn register_standing(&self, id: HoldId, label: Arc<str>) {
+        let registered = self.clock.now();
         self.with(|_, state| {
-            let at =
-                Compaction { logical: state.applied.logical.clone(), physical: Antichain::new() };
-            state.holds.insert(id, Hold { kind: HoldKind::Standing, label, at });
+            let logical = state.applied.logical.clone();
+            let at = Compaction { logical: logical.clone(), physical: Antichain::new() };
+            let kind = HoldKind::Standing;
+            state.holds.insert(id, Hold { kind, label, registered, at });
+            state.rebind(&logical);
         });
     }
 
@@ -225,16 +243,24 @@ impl<B: SharedBatch> Publication<B> {
     }
 
     pub(crate) fn relabel(&self, id: HoldId, kind: HoldKind, label: Arc<str>) {
-        self.with(|_, state| state.holds.relabel(id, kind, label));
+        self.with(|_, state| {
+            let Some(at) = state.holds.get(id).map(|hold| hold.at.logical.clone()) else { return };
+            state.holds.relabel(id, kind, label);
+            state.rebind(&at);
+        });
     }
 
     /// Advances a hold, and wakes the trace if that lets it compact. A hold that is empty on both
     /// axes is released.
     pub(crate) fn advance(&self, id: HoldId, to: &Compaction<B::Time>) {
         let (waker, dropped) = self.with(|publication, state| {
+            let Some(from) = state.holds.get(id).map(|hold| hold.at.logical.clone()) else {
+                return (None, None);
+            };
             if !state.holds.advance(id, to) {
                 return (None, None);
             }
+            state.rebind(&from);
             let at = state.holds.get(id).map(|hold| &hold.at);
             let released = at.is_some_and(|at| at.logical.is_empty() && at.physical.is_empty());
             let dropped = released.then(|| state.let_go(id));
@@ -308,6 +334,7 @@ impl<B: SharedBatch> Publication<B> {
             let since = state.holds.get(id).map(|hold| hold.at.logical.clone());
             let since = since.unwrap_or_else(|| state.applied.logical.clone());
             state.importers.subscribe(id, since, activator, &state.chain);
+            state.show_queued();
             state.chain.clone()
         })
     }
@@ -318,12 +345,18 @@ impl<B: SharedBatch> Publication<B> {
             if matches!(state.phase, Phase::Placeholder) {
                 return None;
             }
-            state.importers.drain(id, &state.chain, &state.upper)
+            let drained = state.importers.drain(id, &state.chain, &state.upper);
+            state.show_queued();
+            drained
         })
     }
 
     pub(crate) fn unsubscribe(&self, id: HoldId) {
-        let queue = self.with(|_, state| state.importers.unsubscribe(id));
+        let queue = self.with(|_, state| {
+            let queue = state.importers.unsubscribe(id);
+            state.show_queued();
+            queue
+        });
         drop(queue);
     }
 
@@ -377,6 +410,8 @@ impl<B: SharedBatch> Publication<B> {
     ) -> bool {
         let replaced = {
             let mut state = lock(&self.state);
+            // A merge may just have made batches that others have into pinned ones.
+            state.show_queued();
             if !due(state.chain.len()) {
                 return false;
             }
@@ -423,12 +458,13 @@ impl<B: SharedBatch> Publication<B> {
     pub(crate) fn adopt(&self, attachment: Attachment<B>) {
         let mut state = lock(&self.state);
         debug_assert!(matches!(state.phase, Phase::Placeholder), "a trace is attached once");
-        let Attachment { requested, applied, upper, chain, closed, waker, peers, point } =
+        let Attachment { requested, applied, upper, chain, closed, waker, peers, meter, point } =
             attachment;
         state.phase = Phase::Live { waker, peers };
         (state.requested, state.applied) = (requested, applied);
         (state.upper, state.chain) = (upper, chain);
-        (state.closed, state.point) = (closed, Some(point));
+        (state.closed, state.meter) = (closed, Some(meter));
+        state.show_as(point);
         let floor = state.floor();
         let waiting: Vec<_> = state.holds.iter().map(|(id, _)| id).collect();
         for id in waiting {
@@ -476,6 +512,7 @@ impl<B: SharedBatch> Publication<B> {
         let watches = std::mem::take(&mut there.watches);
         let signals = watches.signals();
         here.watches.append(watches);
+        here.publish();
         drop((here, there));
         fire(woken, &signals);
     }
@@ -486,7 +523,7 @@ impl<B: SharedBatch> Publication<B> {
         match &mut state.point {
             Some(point) if !point.ids().is_empty() => point.add_id(Arc::clone(id)),
             _ => {
-                state.point = Some(make());
+                state.show_as(make());
                 state.publish();
             }
         }
@@ -541,15 +578,62 @@ impl<B: SharedBatch> State<B> {
         }
     }
 
+    /// Has the gauges show the trace as `point`.
+    fn show_as(&mut self, mut point: Point<B::Time>) {
+        if let Some(meter) = &self.meter {
+            point.count_pins(Arc::<Meter>::clone(meter));
+        }
+        self.point = Some(point);
+    }
+
+    /// Shows who binds, if a hold that was at `from`, or came to stand there, is of those.
+    fn rebind(&mut self, from: &Antichain<B::Time>) {
+        let applied = &self.applied.logical;
+        if self.is_held() && from.iter().any(|time| applied.elements().contains(time)) {
+            self.publish();
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.requested.logical != self.applied.logical
+    }
+
+    /// Who stands at the applied frontier, if that trails the requested one.
+    fn bind(&mut self) {
+        let held = self.is_held();
+        if !held && self.binding.is_empty() {
+            return;
+        }
+        let binding =
+            if held { self.holds.binding(&self.applied.logical) } else { Holders::default() };
+        if binding != *self.binding {
+            self.binding = Arc::new(binding);
+        }
+    }
+
+    /// Shows what waits in queues, and what is pinned.
+    fn show_queued(&mut self) {
+        if let Some(point) = &mut self.point {
+            point.set_queued(self.importers.queued());
+        }
+    }
+
     /// Shows the gauges where the trace stands.
     fn publish(&mut self) {
+        self.bind();
         let requested = self.clamped();
         let Some(point) = &mut self.point else { return };
         let Compaction { logical, physical } = self.applied.clone();
         let logical = FrontierPair { requested: requested.logical, applied: logical };
         let physical = FrontierPair { requested: requested.physical, applied: physical };
         let upper = Some(&self.upper);
-        point.publish(&Frontiers { logical: &logical, physical: Some(&physical), upper });
+        point.publish(&Frontiers {
+            logical: &logical,
+            physical: Some(&physical),
+            upper,
+            holders: Some(&self.binding),
+            queued: Some(self.importers.queued()),
+        });
         if self.closed {
             point.freeze();
         }
@@ -564,6 +648,14 @@ impl<B: SharedBatch> State<B> {
 
     fn let_go(&mut self, id: HoldId) -> (Option<Hold<B::Time>>, Option<Swept<B>>) {
         let hold = self.holds.remove(id);
+        if let Some(hold) = &hold {
+            if matches!(self.phase, Phase::Ended { .. }) {
+                // No trace is left to tell: what the rest allows is applied at once.
+                self.settle();
+            } else {
+                self.rebind(&hold.at.logical);
+            }
+        }
         (hold, self.swept())
     }
 

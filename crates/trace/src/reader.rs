@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use differential_dataflow::trace::Span;
+use holdgap::HoldKind;
 use timely::progress::frontier::AntichainRef;
 use timely::progress::{Antichain, Timestamp};
 
 use crate::batch::SharedBatch;
 use crate::directory::Place;
-use crate::holds::{Compaction, HoldId, HoldKind};
+use crate::holds::{Compaction, HoldId};
 use crate::publication::{Publication, Refusal};
 
 /// A hold on one worker's shard of a shared arrangement: made by
@@ -36,6 +37,8 @@ pub struct Reader<B: SharedBatch> {
     id: HoldId,
     /// Where the reader was registered, so that a placeholder goes with its last reader.
     place: Place,
+    /// What it was given to be called by.
+    label: Option<Arc<str>>,
 }
 
 impl<B: SharedBatch> Reader<B> {
@@ -45,8 +48,8 @@ impl<B: SharedBatch> Reader<B> {
         place: Place,
     ) -> Result<Self, Refusal<B::Time>> {
         let id = HoldId::next();
-        publication.register(id, as_of, "reader".into())?;
-        Ok(Reader { publication, id, place })
+        publication.register(id, as_of, place.label("reader"))?;
+        Ok(Reader { publication, id, place, label: None })
     }
 
     /// The logical compaction frontier that this reader holds. One lock of the publication.
@@ -98,10 +101,18 @@ impl<B: SharedBatch> Reader<B> {
         chain.iter().map(|span| Span::clone(span)).collect()
     }
 
-    /// Says what the reader is, where holders are named; `reader` by default.
-    pub fn with_label(self, label: impl Into<Arc<str>>) -> Self {
-        self.publication.relabel(self.id, HoldKind::Reader, label.into());
+    /// Says what the reader is, where holders are named: in place of `reader`, or of the import's
+    /// name once it is imported. Its clones are called the same. One lock of the publication.
+    pub fn with_label(mut self, label: impl Into<Arc<str>>) -> Self {
+        let label: Arc<str> = label.into();
+        self.publication.relabel(self.id, HoldKind::Reader, Arc::clone(&label));
+        self.label = Some(label);
         self
+    }
+
+    /// What an import of this reader named `name` is called.
+    pub(crate) fn import_label(&self, name: &str) -> Arc<str> {
+        self.label.clone().unwrap_or_else(|| self.place.label(name))
     }
 
     pub(crate) fn publication(&self) -> &Arc<Publication<B>> {
@@ -134,7 +145,8 @@ impl<B: SharedBatch> Clone for Reader<B> {
     fn clone(&self) -> Self {
         let id = HoldId::next();
         self.publication.register_beside(id, self.id);
-        Reader { publication: Arc::clone(&self.publication), id, place: self.place.clone() }
+        let (publication, label) = (Arc::clone(&self.publication), self.label.clone());
+        Reader { publication, id, place: self.place.clone(), label }
     }
 }
 

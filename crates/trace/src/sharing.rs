@@ -56,7 +56,8 @@ use crate::spine::SharedSpine;
 #[derive(Clone)]
 pub struct Sharing {
     shared: Arc<Directory>,
-    role: Role,
+    /// The role that it was said to be for.
+    role: Option<Role>,
 }
 
 /// How a trace is published: see [`Sharing::publish_with`].
@@ -75,12 +76,13 @@ pub struct PublishOptions {
 impl Sharing {
     /// A sharing registry whose publications count for the maintenance runtime of `registry`.
     pub fn new(registry: &Registry) -> Self {
-        Sharing { shared: Directory::new(registry), role: Role::Maintenance }
+        Sharing { shared: Directory::new(registry), role: None }
     }
 
-    /// The same sharing registry, for a runtime with another role.
+    /// The same sharing registry, for a runtime with the given role: its publications count there,
+    /// and its readers are called by it.
     pub fn with_role(&self, role: Role) -> Self {
-        Sharing { shared: Arc::clone(&self.shared), role }
+        Sharing { shared: Arc::clone(&self.shared), role: Some(role) }
     }
 
     /// Publishes an arrangement under `id`, for this worker's shard of it.
@@ -145,7 +147,8 @@ impl Sharing {
         let spine = trace_box.trace();
         let point = || {
             let name = if options.name.is_empty() { &*id } else { &*options.name };
-            let runtime = self.shared.registry.runtime(self.role.clone());
+            let runtime =
+                self.shared.registry.runtime(self.role.clone().unwrap_or(Role::Maintenance));
             runtime.worker(worker.index()).publish(Arc::clone(&id), name)
         };
         let mut entries = self.shared.lock();
@@ -174,7 +177,9 @@ impl Sharing {
                 publication
             }
             None => {
-                let publication = waiting.unwrap_or_else(Publication::placeholder);
+                let publication = waiting.unwrap_or_else(|| {
+                    Publication::placeholder(self.registry().options().clock.clone())
+                });
                 let address = trace.operator().address.to_vec();
                 publication.adopt(Attachment {
                     requested: spine.requested().clone(),
@@ -184,6 +189,7 @@ impl Sharing {
                     closed: spine.is_closed(),
                     waker: Arc::new(worker.sync_activator_for(address)),
                     peers: worker.peers(),
+                    meter: Arc::clone(spine.meter()),
                     point: point(),
                 });
                 spine.publish_at(Arc::clone(&publication));
@@ -311,7 +317,8 @@ impl Sharing {
     }
 
     fn place(&self, id: &Arc<str>, worker: usize) -> Place {
-        Place { sharing: Arc::downgrade(&self.shared), id: Arc::clone(id), worker }
+        let (sharing, role) = (Arc::downgrade(&self.shared), self.role.clone());
+        Place { sharing, id: Arc::clone(id), worker, role }
     }
 }
 

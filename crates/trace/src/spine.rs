@@ -55,6 +55,8 @@ pub struct SharedSpine<Tr: SharableTrace> {
     /// Set by whoever publishes, through a shared reference: the handles' `RefCell` is borrowed.
     published: RefCell<Option<Arc<Publication<Tr::Batch>>>>,
     replacing: Replacing,
+    /// Schedules the operator once more.
+    activator: Option<Activator>,
 }
 
 /// When the published chain is to be replaced by what merging has made of it.
@@ -209,7 +211,8 @@ impl<Tr: SharableTrace> TraceReader for SharedSpine<Tr> {
 impl<Tr: SharableTrace> Trace for SharedSpine<Tr> {
     fn new(info: OperatorInfo, logging: Option<Logger>, activator: Option<Activator>) -> Self {
         SharedSpine {
-            inner: Tr::new(info, logging, activator),
+            inner: Tr::new(info, logging, activator.clone()),
+            activator,
             requested: Compaction::minimum(),
             applied: Compaction::minimum(),
             upper: Antichain::from_elem(Tr::Time::minimum()),
@@ -232,6 +235,13 @@ impl<Tr: SharableTrace> Trace for SharedSpine<Tr> {
         }
         let at_rest = !std::mem::take(&mut self.replacing.busy);
         self.replace(at_rest);
+        if self.replacing.stale > 0
+            && let Some(activator) = &self.activator
+        {
+            // The published chain keeps what was merged away alive until it is replaced, which the
+            // next exertion does if nothing arrives meanwhile.
+            activator.activate();
+        }
     }
 
     fn set_exert_logic(&mut self, logic: ExertionLogic) {
@@ -264,6 +274,7 @@ impl<Tr: SharableTrace> Trace for SharedSpine<Tr> {
 
 impl<Tr: SharableTrace> Drop for SharedSpine<Tr> {
     fn drop(&mut self) {
+        self.meter.disowned();
         if let Some(publication) = self.published.borrow_mut().take() {
             publication.end(&self.requested);
         }

@@ -35,8 +35,16 @@ fn a_recorder_that_comes_after_everything_else_is_served() {
         format!("mz_compute_shared_arrangement_published_count{labels} 1"),
     ];
     assert!(expected.iter().all(|line| samples.contains(line)), "{samples:#?}");
-    let measured = |series: &&holdgap::Series| (series.value)(&reporter.report()).is_some();
-    assert_eq!(samples.len(), SERIES.iter().filter(measured).count());
+    let report = reporter.report();
+    assert_eq!(samples.len(), SERIES.iter().flat_map(|series| series.samples(&report)).count());
+}
+
+struct Nothing;
+
+impl holdgap::Pinned for Nothing {
+    fn pins(&self) -> holdgap::Pins {
+        holdgap::Pins::default()
+    }
 }
 
 #[test]
@@ -50,12 +58,26 @@ fn a_series_that_nothing_measures_is_absent_rather_than_zero() {
         let samples = samples(&recorder);
         words.iter().all(|word| samples.iter().any(|line| line.contains(word)))
     };
-    let unmeasured = ["physical_hold_gap", "physically_held", "compaction_lag", "owner_slack"];
+    let unmeasured = [
+        "physical_hold_gap",
+        "physically_held",
+        "compaction_lag",
+        "owner_slack",
+        "hold_gap_by_kind",
+        "held_by_kind",
+        "pinned_batches",
+        "pinned_updates",
+        "queued_instructions",
+        "queued_batches",
+    ];
+    let holders = std::sync::Arc::new(holdgap::Holders::default());
     assert!(unmeasured.iter().all(|word| !shows(&[word])));
     let pair = holdgap::FrontierPair { requested: at(30), applied: at(10) };
     let upper = at(35);
     let (physical, upper) = (Some(&pair), Some(&upper));
-    point.publish(&holdgap::Frontiers { logical: &pair, physical, upper });
+    let (holders, queued) = (Some(&holders), Some(holdgap::Queued::default()));
+    point.publish(&holdgap::Frontiers { logical: &pair, physical, upper, holders, queued });
+    point.count_pins(std::sync::Arc::new(Nothing));
     assert!(shows(&unmeasured));
     let report = worker.report();
     assert_eq!((report.compaction_lag, report.owner_slack, report.hold_gap), (25, 5, 20));
@@ -67,7 +89,7 @@ fn a_series_that_nothing_measures_is_absent_rather_than_zero() {
 
 #[test]
 fn solo_has_no_role_label_and_the_prefix_is_the_embedders() {
-    let options = RegistryOptions { prefix: "app_".to_owned() };
+    let options = RegistryOptions { prefix: "app_".to_owned(), ..RegistryOptions::default() };
     let worker = Registry::with_options(options).runtime(Role::Solo).worker(0);
     let recorder = recorder();
     metrics::with_local_recorder(&recorder, || worker.report().set_gauges());

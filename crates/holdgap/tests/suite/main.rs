@@ -2,6 +2,8 @@
 
 /// Gauges through the `metrics` facade: late, local and missing recorders, and zero at the end.
 mod gauges;
+/// Who holds, of what kind, since when; what is pinned and queued.
+mod holders;
 /// The largest gap between two looks, for each who looks.
 mod peaks;
 /// Registering, reporting, removing: counts against what was really published.

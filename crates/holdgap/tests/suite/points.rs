@@ -67,7 +67,11 @@ fn physical_frontiers_travel_with_the_logical_ones() {
     let logical = FrontierPair { requested: at(10), applied: at(10) };
     let physical = FrontierPair { requested: at(10), applied: at(4) };
     let upper = at(12);
-    let frontiers = Frontiers { logical: &logical, physical: Some(&physical), upper: Some(&upper) };
+    let frontiers = Frontiers {
+        physical: Some(&physical),
+        upper: Some(&upper),
+        ..Frontiers::logical(&logical)
+    };
     point.publish(&frontiers);
     let report = worker.report();
     assert_eq!((report.held, report.physically_held, report.physical_hold_gap), (0, 1, 6));
@@ -115,6 +119,15 @@ fn partially_ordered_time_is_measured_in_its_outer_coordinate() {
     assert_eq!(worker.report().hold_gap, 6);
 }
 
+/// Ends the threads of a test, also when it fails.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn reports_hold_while_points_come_and_go_at_full_speed() {
     let worker = Registry::new().runtime(Role::Maintenance).worker(0);
@@ -132,6 +145,7 @@ fn reports_hold_while_points_come_and_go_at_full_speed() {
                 }
             });
         }
+        let _done = Done(&done);
         for _ in 0..3_000 {
             let report = worker.report();
             assert_eq!(report.hold_gap, 1_000);
@@ -140,7 +154,6 @@ fn reports_hold_while_points_come_and_go_at_full_speed() {
             let views = worker.points();
             assert_eq!(views.iter().filter(|view| &*view.name == "steady").count(), 1);
         }
-        done.store(true, Ordering::Relaxed);
     });
     drop(steady);
     assert_eq!(worker.report().published, 0);

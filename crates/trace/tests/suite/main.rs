@@ -14,6 +14,8 @@ mod ends;
 mod holders;
 /// Seeded or delivered; complete or waiting; of the right shard.
 mod imports;
+/// What readers pin and what waits for imports, against what was really kept.
+mod load;
 /// Applied is the meet of requested and held, and who is admitted against it.
 mod logical;
 /// Ids: placeholders, adoption, re-export, removal.
@@ -24,3 +26,5 @@ mod physical;
 mod sharing;
 /// Parked workers, sleeping inboxes.
 mod wakes;
+/// Who holds, by name and kind, and since when.
+mod who;
