@@ -19,6 +19,10 @@ pub(crate) struct Args {
     #[arg(long = "web.telemetry-path", value_name = "PATH", default_value = "/metrics", value_parser = telemetry_path)]
     pub(crate) telemetry_path: String,
 
+    /// How many arrangements of each worker have series of their own: the worst ones.
+    #[arg(long = "metrics.worst", value_name = "N", default_value = "10", value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    pub(crate) worst: u16,
+
     #[command(flatten)]
     pub(crate) replica: ReplicaArgs,
 }
@@ -54,7 +58,7 @@ fn round(text: &str) -> Result<Duration, String> {
 }
 
 /// Paths that are served already.
-const TAKEN: [&str; 3] = ["/", "/-/healthy", "/-/ready"];
+const TAKEN: [&str; 4] = ["/", "/-/healthy", "/-/ready", "/api/v1/report"];
 
 fn telemetry_path(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);

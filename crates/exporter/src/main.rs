@@ -7,8 +7,11 @@
 
 mod args;
 mod collect;
+mod pages;
 mod replica;
 mod server;
+mod text;
+mod worst;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -73,6 +76,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     let site = Site {
         scraper: registry.scraper(),
         registry,
+        worst: args.worst.into(),
         telemetry_path: args.telemetry_path.clone(),
         expected_points: u64::from(args.replica.workers) * u64::from(args.replica.arrangements),
     };

@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use holdgap::{Registry, Role, Scraper};
 
 use crate::collect;
+use crate::pages::{Asked, Report};
 
 /// What the pages are made from.
 pub(crate) struct Site {
     pub(crate) registry: Registry,
     pub(crate) scraper: Scraper,
+    /// How many points of each worker have series of their own.
+    pub(crate) worst: usize,
     pub(crate) telemetry_path: String,
     /// How many points there are once everything is published.
     pub(crate) expected_points: u64,
@@ -29,6 +34,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/", get(index))
         .route("/-/healthy", get(|| async { "healthy\n" }))
         .route("/-/ready", get(ready))
+        .route(REPORT, get(report))
         .route(&site.telemetry_path, get(metrics))
         .fallback(|| async { (StatusCode::NOT_FOUND, "not found\n") })
         .with_state(site)
@@ -38,7 +44,25 @@ pub(crate) fn router(site: Site) -> Router {
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 async fn metrics(State(site): Shared) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, TEXT_FORMAT)], collect::metrics(&site.scraper))
+    (
+        [(header::CONTENT_TYPE, TEXT_FORMAT)],
+        collect::metrics(&site.registry, &site.scraper, site.worst),
+    )
+}
+
+/// All points as JSON, a page at a time, the worst first.
+const REPORT: &str = "/api/v1/report";
+
+async fn report(
+    State(site): Shared,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Json<Report>, (StatusCode, &'static str)> {
+    let page = asked.ok().and_then(|Query(asked)| asked.checked());
+    let Some((offset, limit)) = page else {
+        let usage = "ask for ?offset=N&limit=M, where M is 1 to 1000\n";
+        return Err((StatusCode::BAD_REQUEST, usage));
+    };
+    Ok(Json(Report::of(site.registry.page(offset, limit), offset, limit, REPORT)))
 }
 
 async fn ready(State(site): Shared) -> (StatusCode, String) {
@@ -68,6 +92,7 @@ async fn index(State(site): Shared) -> impl IntoResponse {
          <p>How far readers hold back the compaction of shared arrangements.</p>\n\
          <ul>\n\
          <li><a href=\"{metrics}\">Metrics</a>, collected at each scrape</li>\n\
+         <li><a href=\"{REPORT}\">Report</a>: every arrangement and who holds it, as JSON</li>\n\
          <li><a href=\"/-/healthy\">Healthy</a>: the process serves</li>\n\
          <li><a href=\"/-/ready\">Ready</a>: every arrangement is published</li>\n\
          </ul>\n</html>\n",

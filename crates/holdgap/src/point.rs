@@ -6,7 +6,6 @@ use timely::progress::Antichain;
 use crate::clock::Clock;
 use crate::distance::{Distance, frontier_distance};
 use crate::holders::{Pinned, Queued};
-use crate::kind::HoldKinds;
 use crate::pair::{FrontierPair, HoldGap};
 use crate::record::{Flags, Numbers, Ticks};
 use crate::shared::WorkerShared;
@@ -133,7 +132,7 @@ impl<T: Distance> Point<T> {
         let kinds = frontiers.holders.filter(|_| gap.held).map(|holders| holders.kinds);
         let flags = self.numbers.flags.with(Flags::HELD, gap.held);
         let flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
-        self.numbers.flags = flags.with_kinds(kinds.unwrap_or_else(HoldKinds::default));
+        self.numbers.flags = flags.with_kinds(kinds.unwrap_or_default());
         self.numbers.gap = gap.distance;
         self.numbers.physical_gap = physical.distance;
         let to_upper = |from| frontiers.upper.map_or(0, |upper| frontier_distance(from, upper));

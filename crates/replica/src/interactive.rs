@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
+use differential_dataflow::trace::Span;
 use holdgap_trace::{Reader, Sharing, StandingHold};
 use timely::dataflow::ProbeHandle;
 use timely::progress::Antichain;
@@ -18,6 +19,30 @@ use crate::compaction::Compactions;
 use crate::maintenance::Batch;
 use crate::runtime::{NAP, Role};
 
+/// A reader that takes its time: it holds compaction where it stands, and the batches that it has
+/// yet to read. Half way through it has made its cut, and lets merging go on.
+struct Lingering {
+    cut: Instant,
+    until: Instant,
+    reader: Reader<Batch>,
+    _chain: Vec<Span<Time, Batch>>,
+}
+
+impl Lingering {
+    fn new(reader: Reader<Batch>, stay: Duration) -> Self {
+        let (now, chain) = (Instant::now(), reader.spans());
+        Lingering { cut: now + stay / 2, until: now + stay, reader, _chain: chain }
+    }
+
+    /// Does what is due. Returns whether it stays.
+    fn attend(&mut self, now: Instant) -> bool {
+        if self.cut <= now {
+            self.reader.set_physical_compaction(Antichain::new().borrow());
+        }
+        self.until > now
+    }
+}
+
 /// One worker's part of the interactive runtime.
 pub(crate) struct Interactive {
     sharing: Sharing,
@@ -25,7 +50,7 @@ pub(crate) struct Interactive {
     compactions: Arc<Compactions>,
     standing: BTreeMap<ArrangementId, StandingHold<Batch>>,
     joins: Vec<Join>,
-    lingering: Vec<(Instant, Reader<Batch>)>,
+    lingering: Vec<Lingering>,
 }
 
 type Rows = Vec<((u64, u64, u64), isize)>;
@@ -102,7 +127,7 @@ impl Role for Interactive {
                 let reader = self.sharing.reader(&id.to_string(), index);
                 let reader = reader.expect("a standing hold keeps the arrangement readable");
                 let label = format!("slow reader of {id}");
-                self.lingering.push((Instant::now() + stay, reader.with_label(label)));
+                self.lingering.push(Lingering::new(reader.with_label(label), stay));
             }
             Interact::Drop(id) => {
                 self.standing.remove(&id);
@@ -113,8 +138,8 @@ impl Role for Interactive {
     fn attend(&mut self, _: &mut Worker) -> Duration {
         self.answer();
         let now = Instant::now();
-        self.lingering.retain(|(until, _)| *until > now);
-        let next = self.lingering.iter().map(|(until, _)| *until - now).min();
+        self.lingering.retain_mut(|lingering| lingering.attend(now));
+        let next = self.lingering.iter().map(|lingering| lingering.until - now).min();
         next.map_or(NAP, |next| next.min(NAP))
     }
 }

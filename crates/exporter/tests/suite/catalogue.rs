@@ -1,14 +1,16 @@
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use holdgap::{SERIES, SeriesKind};
+use holdgap::{HoldKind, SERIES, SeriesKind};
 use serde::Deserialize;
 
-use crate::support::Exporter;
+use crate::support::{Exporter, PATIENCE};
 
 #[derive(Deserialize)]
 struct Catalogue {
     prefix: String,
     series: Vec<Entry>,
+    worst: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
@@ -20,6 +22,12 @@ struct Entry {
     labels: Vec<String>,
     help: String,
     blind_spots: String,
+}
+
+impl Entry {
+    fn of_each_arrangement(&self) -> bool {
+        self.labels.contains(&"id".to_owned())
+    }
 }
 
 fn catalogue() -> Catalogue {
@@ -66,18 +74,83 @@ fn a_scrape_shows_each_series_of_the_catalogue_and_no_other() {
         let kind = format!("# TYPE {name} {}", entry.r#type);
         assert!(metrics.lines().any(|line| line == help), "{name}\n{metrics}");
         assert!(metrics.lines().any(|line| line == kind), "{name}\n{metrics}");
-        assert_eq!(entry.labels, ["role", "worker_id"]);
-        // The interactive runtime publishes nothing that could stand anywhere physically or lag.
-        let of_every_worker = !["physical", "lag", "slack"].iter().any(|word| name.contains(word));
+        // The interactive runtime publishes nothing that any of these could be measured of.
+        let measured = ["physical", "lag", "slack", "by_kind", "pinned", "queued"];
+        let of_every_worker = !measured.iter().any(|word| name.contains(word));
+        let kinds = match &entry.labels[..] {
+            [role, worker] => {
+                assert_eq!([role, worker], ["role", "worker_id"]);
+                vec![String::new()]
+            }
+            [_, _, kind] => {
+                assert_eq!(kind, "kind");
+                HoldKind::ALL.map(|kind| format!(r#",kind="{kind}""#)).to_vec()
+            }
+            other => panic!("{other:?}"),
+        };
         let roles = ["maintenance", "interactive"];
         for role in &roles[..if of_every_worker { 2 } else { 1 }] {
             for worker in 0..2 {
-                expected.insert(format!(r#"{name}{{role="{role}",worker_id="{worker}"}}"#));
+                for kind in &kinds {
+                    let labels = format!(r#"role="{role}",worker_id="{worker}"{kind}"#);
+                    expected.insert(format!("{name}{{{labels}}}"));
+                }
             }
         }
     }
+    // A standing hold that trails for a moment may show an arrangement's own series.
+    let own = |line: &str| catalogue.worst.iter().any(|entry| line.contains(&entry.name));
     let samples = metrics.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let samples = samples.filter(|line| !own(line));
     let samples: Vec<_> = samples.map(|line| line.rsplit_once(' ').unwrap().0.to_owned()).collect();
     assert_eq!(samples.len(), expected.len(), "each once");
     assert_eq!(samples.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+/// What a slow reader brings forth, and takes with it: each series of single arrangements.
+#[test]
+fn the_series_of_single_arrangements_are_those_of_the_catalogue_and_leave_with_their_cause() {
+    let exporter = Exporter::start(&[
+        "--replica.workers",
+        "2",
+        "--replica.arrangements",
+        "3",
+        "--replica.slow-reader",
+        "4s",
+    ]);
+    let catalogue = catalogue();
+    let mut unseen: BTreeSet<_> = catalogue.worst.iter().map(|entry| &*entry.name).collect();
+    let deadline = Instant::now() + PATIENCE;
+    while !unseen.is_empty() {
+        assert!(Instant::now() < deadline, "never seen: {unseen:?}");
+        let metrics = exporter.get("/metrics").body;
+        for entry in &catalogue.worst {
+            assert!(entry.of_each_arrangement());
+            let name = format!("{}{}", catalogue.prefix, entry.name);
+            let Some(sample) = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")))
+            else {
+                continue;
+            };
+            let help = format!("# HELP {name} {}", entry.help);
+            assert!(metrics.lines().any(|line| line == help), "{help}\n{metrics}");
+            let labels: Vec<_> = sample
+                .split_once('{')
+                .and_then(|(_, rest)| rest.rsplit_once('}'))
+                .map(|(labels, _)| labels.split("\",").filter_map(|label| label.split_once('=')))
+                .unwrap()
+                .map(|(label, _)| label)
+                .collect();
+            assert_eq!(labels, entry.labels, "{sample}");
+            unseen.remove(&*entry.name);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    loop {
+        let metrics = exporter.get("/metrics").body;
+        if !metrics.contains("slow reader") && !metrics.contains("_worst_pinned") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "it lingers:\n{metrics}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
