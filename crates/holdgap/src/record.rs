@@ -284,7 +284,7 @@ mod tests {
         let (head, rest) = (Head::default(), Rest::default());
         let record = Record { head: &head, rest: &rest };
         let numbers = |n: u64| {
-            let flags = Flags::LIVE.with(Flags::PHYSICALLY_HELD, n % 5 != 0);
+            let flags = Flags::LIVE.with(Flags::PHYSICALLY_HELD, !n.is_multiple_of(5));
             Numbers {
                 generation: n as u16,
                 flags,
@@ -293,7 +293,7 @@ mod tests {
                 lag: n.wrapping_mul(3),
                 // Follows from the two before, for every other.
                 slack: n.wrapping_mul(2) + n % 2,
-                physical_gap: if n % 5 == 0 { 0 } else { !n },
+                physical_gap: if n.is_multiple_of(5) { 0 } else { !n },
                 queued_instructions: n % 3,
                 queued_batches: n % 3,
             }
