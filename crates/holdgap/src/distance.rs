@@ -36,6 +36,12 @@ pub trait Distance: Timestamp + Sync {
     /// [`MAX_DISTANCE`]. Called once per element pair of a frontier at every changed publication:
     /// it should neither allocate nor lock, and must not panic.
     fn distance(earlier: &Self, later: &Self) -> u64;
+
+    /// The time as one number, where it is one and fits: how a shared-memory segment keeps it, which
+    /// else keeps its debugging text, up to a length.
+    fn as_number(&self) -> Option<u64> {
+        None
+    }
 }
 
 macro_rules! distance_of_integers {
@@ -44,6 +50,11 @@ macro_rules! distance_of_integers {
             #[inline]
             fn distance(earlier: &Self, later: &Self) -> u64 {
                 u64::try_from(later.abs_diff(*earlier)).unwrap_or(MAX_DISTANCE)
+            }
+
+            #[inline]
+            fn as_number(&self) -> Option<u64> {
+                u64::try_from(*self).ok()
             }
         }
     )* };

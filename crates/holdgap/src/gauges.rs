@@ -43,9 +43,11 @@ impl HoldReport {
     }
 
     fn labels(&self, kind: Option<HoldKind>) -> Vec<Label> {
+        let process =
+            self.process.as_ref().map(|process| Label::new("process", process.to_string()));
         let role = self.role.label().map(|role| Label::new("role", role.to_owned()));
         let kind = kind.map(|kind| Label::from_static_parts("kind", kind.label()));
         let worker = Label::new("worker_id", self.worker.to_string());
-        role.into_iter().chain([worker]).chain(kind).collect()
+        process.into_iter().chain(role).chain([worker]).chain(kind).collect()
     }
 }

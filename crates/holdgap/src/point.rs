@@ -4,15 +4,16 @@ use arc_swap::ArcSwap;
 use timely::progress::Antichain;
 
 use crate::clock::Clock;
-use crate::distance::{Distance, frontier_distance};
-use crate::holders::{Pinned, Queued};
-use crate::pair::{FrontierPair, HoldGap};
+use crate::distance::Distance;
+use crate::holders::{Holders, Pinned, Queued};
+use crate::layout::Mirror;
+use crate::pair::FrontierPair;
 use crate::record::{Flags, Numbers, Ticks};
 use crate::shared::WorkerShared;
 use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot};
 use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 use crate::table::Slot;
-use crate::view::Described;
+use crate::view::{Described, measured};
 
 /// Where one trace publishes its frontiers: made by [`Worker::publish`](crate::Worker::publish).
 ///
@@ -40,6 +41,15 @@ pub struct Point<T: Distance> {
     numbers: Numbers,
 }
 
+/// What of a point a segment has yet to show.
+#[derive(Clone, Copy)]
+enum Shown {
+    Frontiers,
+    Holders,
+    Names,
+    All,
+}
+
 impl<T: Distance> Point<T> {
     pub(crate) fn new(worker: Arc<WorkerShared>, id: Arc<str>, name: Arc<str>) -> Self {
         let cell = Arc::new(Cell::new());
@@ -50,7 +60,14 @@ impl<T: Distance> Point<T> {
         let numbers = Numbers::default();
         let details = Arc::<Described<T>>::clone(&described);
         let slot = Some(worker.table.add(details, numbers));
-        Point { worker, slot, described, writer: CellWriter::new(cell), numbers }
+        let point = Point { worker, slot, described, writer: CellWriter::new(cell), numbers };
+        // In a segment another point may have been in its slot before.
+        if let Some((slot, (mirror, _))) =
+            point.slot.as_ref().and_then(|slot| Some((slot, point.worker.table.mirror(slot)?)))
+        {
+            point.show(slot, &mirror, Shown::All);
+        }
+        point
     }
 
     /// Publishes the requested and the applied logical compaction frontier, both at once.
@@ -86,13 +103,16 @@ impl<T: Distance> Point<T> {
     pub fn publish(&mut self, frontiers: &Frontiers<'_, T>) {
         let before = self.numbers;
         let stood = self.writer.published().logical.applied == frontiers.logical.applied;
-        if self.writer.publish(frontiers) {
-            self.measure(frontiers, stood);
+        let holders = self.writer.published().holders.as_ref().map(Arc::as_ptr);
+        let published = self.writer.publish(frontiers);
+        if published {
+            self.measure(stood);
             self.raise(before.gap.max(self.numbers.gap));
         }
         self.load(frontiers.queued);
-        if self.numbers != before {
-            self.write();
+        if published || self.numbers != before {
+            let same = holders == frontiers.holders.map(Arc::as_ptr);
+            self.write(if same { Shown::Frontiers } else { Shown::Holders });
         }
     }
 
@@ -104,7 +124,7 @@ impl<T: Distance> Point<T> {
         let before = self.numbers;
         self.load(Some(queued));
         if self.numbers != before {
-            self.write();
+            self.write(Shown::Frontiers);
         }
     }
 
@@ -120,27 +140,22 @@ impl<T: Distance> Point<T> {
         &self.worker.clock
     }
 
-    /// The numbers of `frontiers`; `stood` if the applied frontier is where it was.
-    fn measure(&mut self, frontiers: &Frontiers<'_, T>, stood: bool) {
-        let gap = self.gap_of(frontiers.logical, frontiers.upper);
-        let physical = frontiers.physical.map(|pair| self.gap_of(pair, frontiers.upper));
-        let physical = physical.unwrap_or_default();
+    /// Measures what was just published; `stood` if the applied frontier is where it was.
+    fn measure(&mut self, stood: bool) {
         let was_held = self.numbers.flags.has(Flags::HELD);
-        if gap.held && !(was_held && stood) {
+        let snapshot = self.writer.published();
+        let (numbers, invalid) = measured(self.numbers, snapshot);
+        self.worker.knows_physical.note(snapshot.physical.is_some());
+        self.worker.knows_upper.note(snapshot.upper.is_some());
+        self.worker.knows_holders.note(snapshot.holders.is_some());
+        if invalid > 0 {
+            // Relaxed: a count that nothing else depends on.
+            self.worker.invalid_pairs.fetch_add(invalid, Ordering::Relaxed);
+        }
+        self.numbers = numbers;
+        if numbers.flags.has(Flags::HELD) && !(was_held && stood) {
             self.numbers.held_since = Ticks::at(self.worker.clock.now());
         }
-        let kinds = frontiers.holders.filter(|_| gap.held).map(|holders| holders.kinds);
-        let flags = self.numbers.flags.with(Flags::HELD, gap.held);
-        let flags = flags.with(Flags::PHYSICALLY_HELD, physical.held);
-        self.numbers.flags = flags.with_kinds(kinds.unwrap_or_default());
-        self.numbers.gap = gap.distance;
-        self.numbers.physical_gap = physical.distance;
-        let to_upper = |from| frontiers.upper.map_or(0, |upper| frontier_distance(from, upper));
-        self.numbers.lag = to_upper(&frontiers.logical.applied);
-        self.numbers.slack = to_upper(&frontiers.logical.requested);
-        self.worker.knows_physical.note(frontiers.physical.is_some());
-        self.worker.knows_upper.note(frontiers.upper.is_some());
-        self.worker.knows_holders.note(frontiers.holders.is_some());
     }
 
     /// What its readers cost: their queues, and whether they pin anything.
@@ -166,7 +181,7 @@ impl<T: Distance> Point<T> {
         if !self.is_frozen() {
             self.raise(self.numbers.gap);
             self.numbers.flags = self.numbers.flags.with(Flags::FROZEN, true);
-            self.write();
+            self.write(Shown::Frontiers);
         }
     }
 
@@ -181,6 +196,7 @@ impl<T: Distance> Point<T> {
         if !ids.contains(&id) {
             ids.push(id);
             self.described.ids.store(Arc::new(ids));
+            self.write(Shown::Names);
         }
     }
 
@@ -190,6 +206,7 @@ impl<T: Distance> Point<T> {
         ids.retain(|known| **known != *id);
         let left = ids.len();
         self.described.ids.store(Arc::new(ids));
+        self.write(Shown::Names);
         left
     }
 
@@ -203,14 +220,6 @@ impl<T: Distance> Point<T> {
         self.writer.published()
     }
 
-    fn gap_of(&self, pair: &FrontierPair<T>, upper: Option<&Antichain<T>>) -> HoldGap {
-        pair.hold_gap(upper).unwrap_or_else(|_| {
-            // Relaxed: a count that nothing else depends on.
-            self.worker.invalid_pairs.fetch_add(1, Ordering::Relaxed);
-            HoldGap::default()
-        })
-    }
-
     /// Raises the peaks that consumers of this worker's reports have yet to see.
     fn raise(&self, gap: u64) {
         if let (Some(slot), false) = (&self.slot, gap == 0 || self.is_frozen()) {
@@ -218,10 +227,27 @@ impl<T: Distance> Point<T> {
         }
     }
 
-    fn write(&self) {
-        if let Some(slot) = &self.slot {
-            self.worker.table.write(slot, self.numbers);
+    /// Writes the record, and shows the point in the registry's segment if there is one.
+    fn write(&self, what: Shown) {
+        let Some(slot) = &self.slot else { return };
+        self.worker.table.write(slot, self.numbers);
+        if let Some((mirror, first)) = self.worker.table.mirror(slot) {
+            self.show(slot, &mirror, if first { Shown::All } else { what });
         }
+    }
+
+    fn show(&self, slot: &Slot, mirror: &Mirror<'_>, what: Shown) {
+        let snapshot = self.writer.published();
+        if matches!(what, Shown::Names | Shown::All) {
+            mirror.write_names(&self.described.name, &self.described.ids.load());
+        }
+        if matches!(what, Shown::Holders | Shown::All) {
+            match &snapshot.holders {
+                Some(holders) => mirror.write_holders(holders),
+                None => mirror.write_holders(&Holders::default()),
+            }
+        }
+        mirror.write(slot.numbers(self.numbers), snapshot);
     }
 }
 

@@ -32,6 +32,7 @@
 
 use std::time::Duration;
 
+use crate::holders::Pins;
 use crate::kind::{HoldKind, HoldKinds};
 use crate::peaks::Peaks;
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -155,7 +156,7 @@ impl Numbers {
             held_since: Ticks((tag >> 32) as u32),
             gap,
             lag,
-            slack: lag.wrapping_sub(gap),
+            slack: lag.saturating_sub(gap),
             ..Numbers::default()
         }
     }
@@ -177,33 +178,64 @@ impl Numbers {
         }
     }
 
+    /// The numbers of a version, in a copy of a record's words.
+    pub(crate) fn of_words(
+        version: usize,
+        head: &[u64; size_of::<Head>() / 8],
+        rest: &[u64; size_of::<Rest>() / 8],
+    ) -> Self {
+        let first = std::mem::offset_of!(Head, versions) / 8 + version * HEAD;
+        let mut numbers = Numbers::from_head(std::array::from_fn(|i| head[first + i]));
+        let first = std::mem::offset_of!(Rest, versions) / 8 + version * REST;
+        numbers.add_rest(std::array::from_fn(|i| rest[first + i]));
+        numbers
+    }
+
     /// These, as a record keeps them: with the flags that say what is in the rest.
     pub(crate) fn flagged(self) -> Self {
-        let own_slack = self.slack != self.lag.wrapping_sub(self.gap);
+        let own_slack = self.slack != self.lag.saturating_sub(self.gap);
         let flags = self.flags.with(Flags::OWN_SLACK, own_slack);
         Numbers { flags: flags.with(Flags::QUEUED, self.queued_instructions > 0), ..self }
     }
 }
 
-/// What a report wants of every point: one cache line of its own.
+/// What a report wants of every point: one cache line of its own. See [`layout`](crate::layout).
 #[repr(C, align(64))]
 #[derive(Default)]
-pub(crate) struct Head {
+pub struct Head {
     sequence: AtomicU64,
     versions: [[AtomicU64; HEAD]; 2],
     /// Which consumers have a peak to take, as bits: see `peaks.rs`.
     raised: AtomicU64,
 }
 
-/// What few points have.
+/// What few points have. See [`layout`](crate::layout).
 #[repr(C, align(64))]
 #[derive(Default)]
-pub(crate) struct Rest {
+pub struct Rest {
     versions: [[AtomicU64; REST]; 2],
     /// Beside the protocol above: each is a word of its own.
     peaks: Peaks,
+    /// What is pinned, batches and updates, when a segment was last refreshed; unused on the heap.
+    pins: [AtomicU64; 2],
 }
 
+impl Rest {
+    /// Notes what is pinned.
+    pub(crate) fn note_pins(&self, pins: Pins) {
+        for (word, count) in self.pins.iter().zip([pins.batches, pins.updates]) {
+            word.store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// What is pinned, in a copy of a rest's words.
+    pub(crate) fn pins_of(words: &[u64; size_of::<Rest>() / 8]) -> [u64; 2] {
+        let first = std::mem::offset_of!(Rest, pins) / 8;
+        [words[first], words[first + 1]]
+    }
+}
+
+const _: () = assert!(std::mem::offset_of!(Head, sequence) == 0);
 const _: () = assert!(size_of::<Head>() == 64 && size_of::<Rest>() == 128);
 
 /// A slot's record, in its two parts.
@@ -217,6 +249,12 @@ impl Record<'_> {
     /// Replaces the numbers. The caller is the only writer of this record at the moment.
     #[inline]
     pub(crate) fn write(self, numbers: Numbers) {
+        self.write_with(numbers, |_| {});
+    }
+
+    /// Replaces the numbers, together with what `fill` stores of the version that it is given.
+    #[inline]
+    pub(crate) fn write_with(self, numbers: Numbers, fill: impl FnOnce(usize)) {
         let numbers = numbers.flagged();
         // Relaxed: only the writer stores it, and a change of writer goes through a mutex.
         let next = self.head.sequence.load(Ordering::Relaxed).wrapping_add(1);
@@ -232,6 +270,7 @@ impl Record<'_> {
                 word.store(value, Ordering::Relaxed);
             }
         }
+        fill(version);
         // Pairs with the acquire load in `read`: a reader that sees it sees the stores above.
         self.head.sequence.store(next, Ordering::Release);
     }

@@ -4,15 +4,16 @@ use arc_swap::ArcSwap;
 use crossbeam_epoch::Collector;
 
 use crate::distance::Distance;
+use crate::layout::Mirrors;
 use crate::options::RegistryOptions;
 use crate::point::Point;
-use crate::report::HoldReport;
+use crate::report::{HoldReport, Measures};
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
 use crate::scraper::Scraper;
 use crate::select::{Page, select};
 use crate::shared::{RegistryShared, Told, WorkerShared};
-use crate::sync::{Arc, AtomicU64, Mutex, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, OnceLock, Ordering, lock};
 use crate::table::SlotTable;
 use crate::view::PointView;
 
@@ -42,8 +43,9 @@ impl Registry {
     /// A registry with options of your own.
     pub fn with_options(options: RegistryOptions) -> Self {
         let workers = ArcSwap::from_pointee(Vec::new());
-        let (adding, collector) = (Mutex::new(()), Collector::new());
-        Registry { shared: Arc::new(RegistryShared { options, workers, adding, collector }) }
+        let (adding, mirrors, collector) = (Mutex::new(()), OnceLock::new(), Collector::new());
+        let shared = RegistryShared { options, workers, adding, mirrors, collector };
+        Registry { shared: Arc::new(shared) }
     }
 
     /// The runtime of the given role. One atomic increment.
@@ -86,6 +88,41 @@ impl Registry {
         workers.iter().map(|shared| Worker { shared: Arc::clone(shared) }).collect()
     }
 
+    /// Shows every point of the registry, those that are there and those to come, in memory of
+    /// `mirrors`, for other processes. Once in the life of a registry: returns whether it did.
+    ///
+    /// For `holdgap-segment`; an application attaches a segment by that. From here on a point's
+    /// writer stores what it publishes there too: two dozen stores more for integer timestamps, no
+    /// locks, no allocations. The call itself takes the mutexes that adding a point takes, and waits
+    /// for no writer.
+    pub fn mirror(&self, mirrors: Arc<dyn Mirrors>) -> bool {
+        let _adding = lock(&self.shared.adding);
+        if self.shared.mirrors.set(Arc::clone(&mirrors)).is_err() {
+            return false;
+        }
+        for worker in self.shared.workers.load_full().iter() {
+            worker.table.show_in(Arc::clone(&mirrors), worker.role.clone(), worker.index);
+        }
+        true
+    }
+
+    /// Notes in the mirror what only a look tells, and says of each worker what a segment keeps
+    /// beside its points. No lock; one pass over the records.
+    pub fn refresh_mirror(&self) -> Vec<WorkerState> {
+        let state = |worker: &Arc<WorkerShared>| {
+            let (points, not_shown) = worker.table.refresh_mirrors();
+            WorkerState {
+                role: worker.role.clone(),
+                worker: worker.index,
+                points,
+                not_shown,
+                measures: worker.measures(),
+                invalid_pairs: worker.invalid_pairs.load(Ordering::Relaxed),
+            }
+        };
+        self.shared.workers.load_full().iter().map(state).collect()
+    }
+
     fn find(&self, role: &Role, index: usize) -> Option<Arc<WorkerShared>> {
         let workers = self.shared.workers.load_full();
         workers.iter().find(|worker| worker.index == index && worker.role == *role).cloned()
@@ -104,7 +141,7 @@ impl Registry {
             index,
             prefix: self.shared.options.prefix.clone(),
             clock: self.shared.options.clock.clone(),
-            table: SlotTable::new(self.shared.collector.clone()),
+            table: SlotTable::new(self.shared.collector.clone(), self.shared.options.clock.clone()),
             invalid_pairs: AtomicU64::new(0),
             knows_physical: Told::default(),
             knows_upper: Told::default(),
@@ -112,6 +149,9 @@ impl Registry {
             knows_queues: Told::default(),
             counts_pins: Told::default(),
         });
+        if let Some(mirrors) = self.shared.mirrors.get() {
+            worker.table.show_in(Arc::clone(mirrors), role.clone(), index);
+        }
         let mut workers = self.shared.workers.load_full().to_vec();
         workers.push(Arc::clone(&worker));
         self.shared.workers.store(Arc::new(workers));
@@ -132,6 +172,24 @@ impl std::fmt::Debug for Registry {
             .field("workers", &self.workers())
             .finish()
     }
+}
+
+/// What a segment keeps of a worker beside its points: see [`Registry::refresh_mirror`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerState {
+    /// The role of its runtime.
+    pub role: Role,
+    /// Its timely index.
+    pub worker: usize,
+    /// How many points it has.
+    pub points: u64,
+    /// How many of these the mirror has no room for.
+    pub not_shown: u64,
+    /// What its publishers measure.
+    pub measures: Measures,
+    /// How many invalid pairs it has published.
+    pub invalid_pairs: u64,
 }
 
 /// A timely runtime, known by its role: see [`Registry::runtime`].

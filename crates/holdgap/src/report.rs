@@ -5,10 +5,12 @@ use std::time::Duration;
 use crate::consumer::Consumer;
 use crate::holders::{Pins, Queued};
 use crate::kind::HoldKind;
+use crate::layout::RecordCopy;
 use crate::record::{Flags, Numbers, Ticks};
+use crate::registry::WorkerState;
 use crate::role::Role;
 use crate::shared::WorkerShared;
-use crate::sync::Ordering;
+use crate::sync::{Arc, Ordering};
 
 /// What one pass over the points of one (role, worker) found.
 ///
@@ -58,6 +60,8 @@ pub struct HoldReport {
     pub invalid_pairs: u64,
     /// What the worker's publishers measure.
     pub measures: Measures,
+    /// The process, where several are watched from outside: the value of the label `process`.
+    pub process: Option<Arc<str>>,
     pub(crate) prefix: String,
 }
 
@@ -96,8 +100,16 @@ impl HoldReport {
     /// What a report says of a worker that publishes nothing.
     pub(crate) fn empty(worker: &WorkerShared) -> Self {
         HoldReport {
-            role: worker.role.clone(),
-            worker: worker.index,
+            measures: worker.measures(),
+            invalid_pairs: worker.invalid_pairs.load(Ordering::Relaxed),
+            ..HoldReport::nothing(worker.role.clone(), worker.index, &worker.prefix)
+        }
+    }
+
+    fn nothing(role: Role, worker: usize, prefix: &str) -> Self {
+        HoldReport {
+            role,
+            worker,
             hold_gap: 0,
             hold_gap_peak: None,
             held: 0,
@@ -113,16 +125,33 @@ impl HoldReport {
             frozen: 0,
             frozen_held: 0,
             frozen_hold_gap: 0,
-            invalid_pairs: worker.invalid_pairs.load(Ordering::Relaxed),
-            measures: Measures {
-                physical: worker.knows_physical.get(),
-                lag: worker.knows_upper.get(),
-                holders: worker.knows_holders.get(),
-                pins: worker.counts_pins.get(),
-                queues: worker.knows_queues.get(),
-            },
-            prefix: worker.prefix.clone(),
+            invalid_pairs: 0,
+            measures: Measures::default(),
+            process: None,
+            prefix: prefix.to_owned(),
         }
+    }
+
+    /// The report of a worker in another process, from copies of its records at `now` on that
+    /// process's clock.
+    ///
+    /// For `holdgap-segment`. Peaks are absent: the other process's own reporters have them.
+    pub fn of_copies(
+        worker: &WorkerState,
+        prefix: &str,
+        now: Duration,
+        records: impl IntoIterator<Item = RecordCopy>,
+    ) -> Self {
+        let WorkerState { role, worker, measures, invalid_pairs, .. } = worker.clone();
+        let report =
+            HoldReport { measures, invalid_pairs, ..HoldReport::nothing(role, worker, prefix) };
+        let mut pass = Pass { report, held_since: Ticks(u32::MAX), pinning: Vec::new() };
+        for record in records.into_iter().filter(RecordCopy::is_live) {
+            pass.add(0, record.numbers());
+            pass.report.pins.batches += record.pins().batches;
+            pass.report.pins.updates += record.pins().updates;
+        }
+        pass.stalled(now)
     }
 
     pub(crate) fn of(worker: &WorkerShared, consumer: Option<&Consumer>) -> Self {
@@ -195,12 +224,18 @@ impl Pass {
         }
     }
 
-    fn end(self, worker: &WorkerShared) -> HoldReport {
-        let Pass { mut report, held_since, pinning } = self;
+    fn stalled(self, now: Duration) -> HoldReport {
+        let Pass { mut report, held_since, .. } = self;
         if report.held > 0 {
-            report.hold_stalled = held_since.until(worker.clock.now());
+            report.hold_stalled = held_since.until(now);
         }
-        for (_, details) in worker.table.details(&pinning) {
+        report
+    }
+
+    fn end(self, worker: &WorkerShared) -> HoldReport {
+        let pinning = worker.table.details(&self.pinning);
+        let mut report = self.stalled(worker.clock.now());
+        for (_, details) in pinning {
             let pins = details.pins().unwrap_or_default();
             report.pins.batches += pins.batches;
             report.pins.updates += pins.updates;

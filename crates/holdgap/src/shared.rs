@@ -4,9 +4,11 @@ use arc_swap::ArcSwap;
 use crossbeam_epoch::Collector;
 
 use crate::clock::Clock;
+use crate::layout::Mirrors;
 use crate::options::RegistryOptions;
+use crate::report::Measures;
 use crate::role::Role;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, OnceLock, Ordering};
 use crate::table::SlotTable;
 
 /// What every clone of a [`Registry`](crate::Registry) shares.
@@ -16,6 +18,8 @@ pub(crate) struct RegistryShared {
     pub(crate) workers: ArcSwap<Vec<Arc<WorkerShared>>>,
     /// Admits one replacer of `workers` at a time.
     pub(crate) adding: Mutex<()>,
+    /// Where points are shown to other processes.
+    pub(crate) mirrors: OnceLock<Arc<dyn Mirrors>>,
     /// This registry's own: what foreign users of the default collector do cannot slow it down.
     pub(crate) collector: Collector,
 }
@@ -55,5 +59,18 @@ impl Told {
 
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl WorkerShared {
+    /// What its publishers measure, so far as they have said.
+    pub(crate) fn measures(&self) -> Measures {
+        Measures {
+            physical: self.knows_physical.get(),
+            lag: self.knows_upper.get(),
+            holders: self.knows_holders.get(),
+            pins: self.counts_pins.get(),
+            queues: self.knows_queues.get(),
+        }
     }
 }

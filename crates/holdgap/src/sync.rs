@@ -3,7 +3,7 @@
 //! Every lock-free protocol of this crate takes its primitives from here, so that a model checker
 //! can be put behind the same door without touching the protocols.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Locks `mutex`, also after a thread panicked while it held it.

@@ -22,10 +22,18 @@
 //! *Orderings*: the entry's release store pairs with the acquire load under the pin. The record's
 //! own orderings are in its file.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use crossbeam_epoch::{Atomic, Collector, Owned};
 
+use crate::clock::Clock;
+use crate::holders::Pins;
+use crate::layout::{Mirror, Mirrors};
+use crate::mirror::{MirrorChunk, Turn};
 use crate::peaks::{CONSUMERS, Peaks};
 use crate::record::{Flags, Head, Numbers, Record, Rest};
+use crate::role::Role;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::view::Details;
 
@@ -45,6 +53,8 @@ struct Chunk {
     heads: Box<[Head]>,
     rests: Box<[Rest]>,
     entries: Box<[Atomic<Entry>]>,
+    /// Where they are shown to other processes, if they are.
+    mirror: OnceLock<MirrorChunk>,
 }
 
 impl Chunk {
@@ -53,7 +63,17 @@ impl Chunk {
             (0..count).map(|_| S::default()).collect()
         }
         let count = FIRST_CHUNK << chunk;
-        Chunk { heads: slots(count), rests: slots(count), entries: slots(count) }
+        let (heads, rests, entries) = (slots(count), slots(count), slots(count));
+        Chunk { heads, rests, entries, mirror: OnceLock::new() }
+    }
+
+    /// Where the slot at `offset` is shown, if it is the caller's turn to show it.
+    fn turn(&self, offset: usize) -> Option<(Mirror<'_>, bool)> {
+        let (mirror, claim) = self.mirror.get()?.slot(offset)?;
+        match claim.turn() {
+            Turn::None => None,
+            turn => Some((mirror, turn == Turn::All)),
+        }
     }
 
     #[inline]
@@ -68,12 +88,42 @@ fn place(index: usize) -> (usize, usize) {
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
 }
 
+/// What the table's mutex guards.
+#[derive(Default)]
+struct Free {
+    /// Slots that points left, and when, the longest free first.
+    slots: VecDeque<(Duration, usize)>,
+    /// Where new chunks are shown too.
+    mirrors: Option<Mirrored>,
+}
+
+/// Where a worker's chunks are shown.
+struct Mirrored {
+    mirrors: Arc<dyn Mirrors>,
+    role: Role,
+    worker: usize,
+}
+
+impl Mirrored {
+    fn show(&self, index: usize, chunk: &Chunk) {
+        let (count, first) = (chunk.heads.len(), FIRST_CHUNK * ((1 << index) - 1));
+        if let Some(memory) = self.mirrors.extent(&self.role, self.worker, first, count) {
+            chunk.mirror.get_or_init(|| MirrorChunk::new(memory, count));
+        }
+    }
+}
+
+/// For how long a slot that is shown to other processes stays empty, so that none of them takes one
+/// point for another that it was looking at.
+const COOL_DOWN: Duration = Duration::from_secs(2);
+
 /// The slots of one (role, worker).
 pub(crate) struct SlotTable {
     chunks: [OnceLock<Chunk>; CHUNKS],
     /// Slots at and beyond this were never used.
     high_water: AtomicUsize,
-    free: Mutex<Vec<usize>>,
+    free: Mutex<Free>,
+    clock: Clock,
     /// Which consumers of peaks there are, as bits.
     pub(crate) consumers: AtomicU64,
     pub(crate) left_behind: LeftBehind,
@@ -106,12 +156,34 @@ pub(crate) struct Slot {
     generation: u16,
 }
 
+impl Slot {
+    /// The numbers of a point that lives in this slot.
+    pub(crate) fn numbers(&self, numbers: Numbers) -> Numbers {
+        let flags = numbers.flags.with(Flags::LIVE, true);
+        Numbers { generation: self.generation, flags, ..numbers }
+    }
+}
+
+impl Free {
+    /// A slot that is free for long enough.
+    fn take(&mut self, clock: &Clock) -> Option<usize> {
+        if self.mirrors.is_none() {
+            // Nobody else looks: take the one that is still in the caches.
+            return self.slots.pop_back().map(|(_, index)| index);
+        }
+        let (since, _) = self.slots.front()?;
+        let cool = clock.now().saturating_sub(*since) >= COOL_DOWN;
+        if cool { self.slots.pop_front().map(|(_, index)| index) } else { None }
+    }
+}
+
 impl SlotTable {
-    pub(crate) fn new(collector: Collector) -> Self {
+    pub(crate) fn new(collector: Collector, clock: Clock) -> Self {
         SlotTable {
             chunks: [const { OnceLock::new() }; CHUNKS],
             high_water: AtomicUsize::new(0),
-            free: Mutex::new(Vec::new()),
+            free: Mutex::default(),
+            clock,
             consumers: AtomicU64::new(0),
             left_behind: LeftBehind::default(),
             collector,
@@ -123,13 +195,18 @@ impl SlotTable {
     /// One mutex, one allocation for the pointer, and the first time a chunk is reached the chunk.
     pub(crate) fn add(&self, details: Arc<dyn Details>, numbers: Numbers) -> Slot {
         let mut free = lock(&self.free);
-        let (index, fresh) = match free.pop() {
+        let (index, fresh) = match free.take(&self.clock) {
             Some(index) => (index, false),
             // Relaxed: only stored under the mutex held here.
             None => (self.high_water.load(Ordering::Relaxed), true),
         };
         let (chunk, offset) = place(index);
-        let chunk = self.chunks[chunk].get_or_init(|| Chunk::new(chunk));
+        let place = chunk;
+        let chunk = self.chunks[place].get_or_init(|| {
+            let chunk = Chunk::new(place);
+            free.mirrors.iter().for_each(|mirrored| mirrored.show(place, &chunk));
+            chunk
+        });
         let record = chunk.record(offset);
         let generation = record.read().generation.wrapping_add(1);
         // Pairs with the acquire load in `details`.
@@ -152,6 +229,10 @@ impl SlotTable {
         let generation = slot.generation;
         record.write(Numbers { generation, ..Numbers::default() });
         self.left_behind.take_over(record);
+        if let Some((mirror, _)) = chunk.turn(offset) {
+            mirror.record.write(Numbers { generation, ..Numbers::default() });
+            mirror.record.rest.note_pins(Pins::default());
+        }
         let participant = self.collector.register();
         let guard = participant.pin();
         let entry = entries[offset].swap(crossbeam_epoch::Shared::null(), Ordering::AcqRel, &guard);
@@ -162,7 +243,7 @@ impl SlotTable {
             unsafe { guard.defer_destroy(entry) };
             guard.flush();
         }
-        free.push(slot.index);
+        free.slots.push_back((self.clock.now(), slot.index));
     }
 
     /// Replaces the numbers of `slot`. No locks, no allocations, one record's stores.
@@ -170,10 +251,73 @@ impl SlotTable {
     pub(crate) fn write(&self, slot: &Slot, numbers: Numbers) {
         let (chunk, offset) = place(slot.index);
         if let Some(chunk) = self.chunks[chunk].get() {
-            let generation = slot.generation;
-            let flags = numbers.flags.with(Flags::LIVE, true);
-            chunk.record(offset).write(Numbers { generation, flags, ..numbers });
+            chunk.record(offset).write(slot.numbers(numbers));
         }
+    }
+
+    /// Where `slot` is shown to other processes, and whether nothing of it was shown yet; `None`
+    /// where it is not, or somebody else will show what is published now.
+    #[inline]
+    pub(crate) fn mirror(&self, slot: &Slot) -> Option<(Mirror<'_>, bool)> {
+        let (chunk, offset) = place(slot.index);
+        self.chunks[chunk].get().filter(|chunk| chunk.mirror.get().is_some())?.turn(offset)
+    }
+
+    /// Shows the chunks, those to come too, in memory of `mirrors`; and what is in them now.
+    pub(crate) fn show_in(&self, mirrors: Arc<dyn Mirrors>, role: Role, worker: usize) {
+        let mut free = lock(&self.free);
+        let mirrored = Mirrored { mirrors, role, worker };
+        for (index, chunk) in self.chunks.iter().map_while(OnceLock::get).enumerate() {
+            mirrored.show(index, chunk);
+        }
+        free.mirrors = Some(mirrored);
+        drop(free);
+        self.scan(|index, record| {
+            let (chunk, offset) = place(index);
+            let mirror = self.chunks[chunk].get().and_then(|chunk| chunk.mirror.get());
+            let Some((mirror, claim)) = mirror.and_then(|chunk| chunk.slot(offset)) else { return };
+            if !claim.begin() {
+                return;
+            }
+            loop {
+                let numbers = record.read();
+                match self.details(&[(index, numbers)]).pop() {
+                    Some((numbers, details)) if numbers.flags.has(Flags::LIVE) => {
+                        details.show(numbers, &mirror);
+                    }
+                    _ => mirror
+                        .record
+                        .write(Numbers { generation: numbers.generation, ..Numbers::default() }),
+                }
+                if claim.finish() {
+                    break;
+                }
+            }
+        });
+    }
+
+    /// Notes in the mirrors what only a look tells: what is pinned. Returns how many points there
+    /// are, and how many of them are not shown.
+    pub(crate) fn refresh_mirrors(&self) -> (u64, u64) {
+        let (mut live, mut hidden, mut pinning) = (0, 0, Vec::new());
+        self.scan_live(|index, numbers, _| {
+            live += 1;
+            let (chunk, offset) = place(index);
+            let mirror = self.chunks[chunk].get().and_then(|chunk| chunk.mirror.get());
+            match mirror.and_then(|chunk| chunk.slot(offset)) {
+                None => hidden += 1,
+                Some((mirror, _)) if numbers.flags.has(Flags::PINS) => {
+                    pinning.push((mirror, [(index, numbers)]));
+                }
+                Some((mirror, _)) => mirror.record.rest.note_pins(Pins::default()),
+            }
+        });
+        for (mirror, slot) in pinning {
+            if let Some((_, details)) = self.details(&slot).pop() {
+                mirror.record.rest.note_pins(details.pins().unwrap_or_default());
+            }
+        }
+        (live, hidden)
     }
 
     /// Raises the peaks of every consumer there is.
@@ -221,6 +365,9 @@ impl SlotTable {
     /// Pins once for every few hundred slots, so that a long list does not hold reclamation back.
     pub(crate) fn details(&self, slots: &[(usize, Numbers)]) -> Vec<(Numbers, Arc<dyn Details>)> {
         const SLOTS_PER_PIN: usize = 256;
+        if slots.is_empty() {
+            return Vec::new();
+        }
         let participant = self.collector.register();
         let mut found = Vec::with_capacity(slots.len());
         for some in slots.chunks(SLOTS_PER_PIN) {
@@ -259,10 +406,8 @@ impl Drop for SlotTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::holders::Pins;
     use crate::view::PointView;
     use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
 
     struct Named(u64, Arc<AtomicUsize>);
 
@@ -274,6 +419,8 @@ mod tests {
         fn pins(&self) -> Option<Pins> {
             None
         }
+
+        fn show(&self, _: Numbers, _: &Mirror<'_>) {}
     }
 
     impl Drop for Named {
@@ -308,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_and_its_last_tenant_is_not_taken_for_the_new_one() {
-        let (table, dropped) = (SlotTable::new(Collector::new()), Arc::default());
+        let (table, dropped) = (SlotTable::new(Collector::new(), Clock::manual()), Arc::default());
         let first = add(&table, 1, &dropped);
         let mut seen = Vec::new();
         table.scan_live(|index, numbers, _| seen.push((index, numbers)));
@@ -323,7 +470,7 @@ mod tests {
     #[test]
     fn under_churn_every_point_that_stays_is_seen_once_and_garbage_stays_bounded() {
         const STAYING: u64 = 300;
-        let (table, dropped) = (SlotTable::new(Collector::new()), Arc::default());
+        let (table, dropped) = (SlotTable::new(Collector::new(), Clock::manual()), Arc::default());
         let kept: Vec<_> = (0..STAYING).map(|name| add(&table, name, &dropped)).collect();
         let (done, added) = (AtomicBool::new(false), AtomicUsize::new(0));
         std::thread::scope(|scope| {

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use timely::progress::Timestamp;
 
-use crate::holders::{Holder, HolderView, Pinned, Pins, Queued};
-use crate::pair::HoldGap;
+use crate::distance::{Distance, frontier_distance};
+use crate::holders::{Holder, HolderView, Holders, Pinned, Pins, Queued};
+use crate::kind::HoldKinds;
+use crate::layout::Mirror;
+use crate::pair::{FrontierPair, HoldGap};
 use crate::record::{Flags, Numbers};
 use crate::role::Role;
-use crate::snapshot::{Cell, frontier_text};
+use crate::snapshot::{Cell, Snapshot, frontier_text};
 use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 
 /// One publication point: what it is called, where it stands, how far it is held back.
@@ -19,6 +21,8 @@ use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointView {
+    /// The process, where several are watched from outside.
+    pub process: Option<Arc<str>>,
     /// The role of the runtime whose worker publishes the point.
     pub role: Role,
     /// The timely index of that worker.
@@ -69,6 +73,9 @@ pub(crate) trait Details: Send + Sync {
 
     /// What its trace pins, where that is counted.
     fn pins(&self) -> Option<Pins>;
+
+    /// Shows all of the point in a segment; `numbers` say what its record does.
+    fn show(&self, numbers: Numbers, mirror: &Mirror<'_>);
 }
 
 /// What a point shares with those who look at it.
@@ -81,7 +88,7 @@ pub(crate) struct Described<T> {
     pub(crate) counts_queues: AtomicBool,
 }
 
-impl<T: Timestamp + Sync> Details for Described<T> {
+impl<T: Distance> Details for Described<T> {
     fn view(&self, numbers: Numbers, now: Duration) -> PointView {
         let snapshot = self.cell.load();
         let holders = snapshot.holders.as_deref();
@@ -123,4 +130,41 @@ impl<T: Timestamp + Sync> Details for Described<T> {
     fn pins(&self) -> Option<Pins> {
         self.pinned.get().map(|pinned| pinned.pins())
     }
+
+    fn show(&self, numbers: Numbers, mirror: &Mirror<'_>) {
+        mirror.write_names(&self.name, &self.ids.load());
+        let snapshot = self.cell.load();
+        mirror.write_holders(snapshot.holders.as_deref().unwrap_or(&Holders::default()));
+        // The snapshot may be newer than the record: what is shown beside it is measured of it.
+        let (numbers, _) = measured(numbers, &snapshot);
+        mirror.write(numbers, &snapshot);
+    }
+}
+
+/// `base` with what a snapshot's frontiers say; and how many of its pairs are invalid.
+pub(crate) fn measured<T: Distance>(base: Numbers, snapshot: &Snapshot<T>) -> (Numbers, u64) {
+    let upper = snapshot.upper.as_ref();
+    let mut invalid = 0;
+    let mut gap_of = |pair: &FrontierPair<T>| {
+        pair.hold_gap(upper).unwrap_or_else(|_| {
+            invalid += 1;
+            HoldGap::default()
+        })
+    };
+    let gap = gap_of(&snapshot.logical);
+    let physical = snapshot.physical.as_ref().map(gap_of).unwrap_or_default();
+    let holders = snapshot.holders.as_ref().filter(|_| gap.held);
+    let kinds = holders.map_or_else(HoldKinds::default, |holders| holders.kinds);
+    let flags = base.flags.with(Flags::HELD, gap.held);
+    let flags = flags.with(Flags::PHYSICALLY_HELD, physical.held).with_kinds(kinds);
+    let to_upper = |from| upper.map_or(0, |upper| frontier_distance(from, upper));
+    let numbers = Numbers {
+        flags,
+        gap: gap.distance,
+        physical_gap: physical.distance,
+        lag: to_upper(&snapshot.logical.applied),
+        slack: to_upper(&snapshot.logical.requested),
+        ..base
+    };
+    (numbers, invalid)
 }
