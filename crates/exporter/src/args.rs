@@ -1,5 +1,6 @@
 //! The command line, as Prometheus exporters have it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
@@ -9,7 +10,12 @@ use clap::Parser;
 /// Without a process to watch it runs a replica of its own: two timely runtimes that share
 /// differential arrangements under continuous churn.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "holdgap-exporter", version, max_term_width = 100)]
+#[command(
+    name = "holdgap-exporter",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true
+)]
 pub(crate) struct Args {
     /// Address to serve on; port 0 picks a free one, no host means every interface.
     #[arg(long = "web.listen-address", value_name = "HOST:PORT", default_value = "127.0.0.1:9877")]
@@ -24,7 +30,45 @@ pub(crate) struct Args {
     pub(crate) worst: u16,
 
     #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+
+    #[command(flatten)]
     pub(crate) replica: ReplicaArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What it does instead of serving.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Print what the points of a process looked like, also at its end: the worst first, holders named.
+    Inspect(InspectArgs),
+}
+
+/// What to look at once, and how to print it.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct InspectArgs {
+    /// A segment, or a folder of segments.
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) path: PathBuf,
+
+    /// Print one JSON document with every point.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Other processes, watched from outside.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Other processes")]
+pub(crate) struct AttachArgs {
+    /// Watch every process that has a segment in this folder; may be given several times.
+    #[arg(long = "attach", value_name = "DIR", conflicts_with_all = ["workers", "arrangements", "round", "slow_reader"])]
+    pub(crate) folders: Vec<PathBuf>,
+
+    /// For how long the last state of a process that has ended is served, and its segment kept.
+    #[arg(long = "attach.keep", value_name = "DURATION", default_value = "1h", value_parser = duration, requires = "folders")]
+    pub(crate) keep: Duration,
 }
 
 /// The embedded replica.

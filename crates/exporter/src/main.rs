@@ -7,10 +7,14 @@
 
 mod args;
 mod collect;
+mod inspect;
 mod pages;
 mod replica;
 mod server;
+mod source;
+mod table;
 mod text;
+mod watch;
 mod worst;
 
 use std::io::{self, Write};
@@ -22,20 +26,28 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
 use holdgap::Registry;
+use holdgap_segment::Segment;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::args::Args;
+use crate::args::{Args, Command};
 use crate::replica::{Driver, spelled};
 use crate::server::{Site, router};
+use crate::source::Source;
+use crate::text::plain;
+use crate::watch::Watch;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),
     };
-    match run(&args) {
+    let result = match &args.command {
+        Some(Command::Inspect(args)) => inspect::inspect(args),
+        None => run(&args),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to do about an error of standard error.
@@ -65,21 +77,26 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     let listener = bind(&args.listen_address).await?;
     let address = listener.local_addr()?;
 
-    let registry = Registry::new();
     let (ended, has_ended) = oneshot::channel();
-    let driver = Driver::start(&registry, &args.replica, move || {
-        // The receiver goes when the process is told to stop first.
-        let _ = ended.send(());
-    })?;
-    announce(args, address)?;
-
-    let site = Site {
-        scraper: registry.scraper(),
-        registry,
-        worst: args.worst.into(),
-        telemetry_path: args.telemetry_path.clone(),
-        expected_points: u64::from(args.replica.workers) * u64::from(args.replica.arrangements),
+    // Without a replica nothing of this process's own can end: the sender stays, and says nothing.
+    let (source, watched, driver) = if args.attach.folders.is_empty() {
+        let registry = Registry::new();
+        let driver = Driver::start(&registry, &args.replica, move || {
+            // The receiver goes when the process is told to stop first.
+            let _ = ended.send(());
+        })?;
+        let replica = &args.replica;
+        let expected = u64::from(replica.workers) * u64::from(replica.arrangements);
+        (Source::embedded(&registry, expected), embedded(args), Ok(driver))
+    } else {
+        let watch = Watch::open(&args.attach.folders, args.attach.keep)?;
+        let watched = attached(&watch);
+        (Source::Attached(watch), watched, Err(ended))
     };
+    announce(args, address, &watched)?;
+
+    let site =
+        Site { source, worst: args.worst.into(), telemetry_path: args.telemetry_path.clone() };
     let (stop, stopped) = oneshot::channel::<()>();
     let server = axum::serve(listener, router(site)).with_graceful_shutdown(async {
         // A sender that is gone stops the server too.
@@ -94,7 +111,7 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     drop(stop);
     // A client that keeps its connection open does not keep the process alive.
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
-    driver.stop()
+    driver.map_or(Ok(()), Driver::stop)
 }
 
 /// Binds the address given on the command line.
@@ -116,18 +133,38 @@ async fn bind(address: &str) -> anyhow::Result<TcpListener> {
     }
 }
 
-/// Says what is watched, and where it is served.
-fn announce(args: &Args, address: SocketAddr) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    let (version, path) = (env!("CARGO_PKG_VERSION"), &args.telemetry_path);
+/// What the embedded replica is, in words.
+fn embedded(args: &Args) -> String {
     let replica = &args.replica;
     let (workers, arrangements) = (replica.workers, replica.arrangements);
     let round = spelled(replica.round);
-    writeln!(
-        out,
-        "holdgap-exporter {version}: embedded replica, {workers} + {workers} workers, \
-         {arrangements} arrangements, a round every {round}"
-    )?;
+    format!(
+        "embedded replica, {workers} + {workers} workers, {arrangements} arrangements, a round \
+         every {round}"
+    )
+}
+
+/// Which processes there are at the beginning, in words.
+fn attached(watch: &Watch) -> String {
+    let said = |(_, segment): &(String, Segment)| {
+        let process = segment.process();
+        let points = segment.count().unwrap_or_default();
+        let ended = if segment.is_up() { "" } else { ", ended" };
+        format!("{}, pid {}, {points} points{ended}", plain(&process.name), process.pid)
+    };
+    let said: Vec<_> = watch.segments().iter().map(said).collect();
+    match &said[..] {
+        [] => "no process attached yet".to_owned(),
+        [one] => format!("1 process attached ({one})"),
+        several => format!("{} processes attached ({})", several.len(), several.join("; ")),
+    }
+}
+
+/// Says what is watched, and where it is served.
+fn announce(args: &Args, address: SocketAddr, watched: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let (version, path) = (env!("CARGO_PKG_VERSION"), &args.telemetry_path);
+    writeln!(out, "holdgap-exporter {version}: {watched}")?;
     writeln!(out, "serving http://{address}/  (metrics at {path})")?;
     out.flush()
 }

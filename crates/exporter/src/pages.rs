@@ -41,7 +41,10 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Serialize)]
-struct Point {
+pub(crate) struct Point {
+    /// The process, where several are watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     id: String,
     /// Every id, after a re-export several.
     ids: Vec<String>,
@@ -103,11 +106,12 @@ impl Report {
 }
 
 impl Point {
-    fn of(view: PointView) -> Self {
+    pub(crate) fn of(view: PointView) -> Self {
         let frontier = |text: Option<String>| text.map(|text| bounded(&text));
         let physical = frontier(view.physical_requested).zip(frontier(view.physical_applied));
         let gap = view.physical_gap;
         Point {
+            process: view.process.as_deref().map(bounded),
             id: view.ids.first().map(|id| bounded(id)).unwrap_or_default(),
             ids: view.ids.iter().map(|id| bounded(id)).collect(),
             name: bounded(&view.name),

@@ -9,20 +9,17 @@ use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
-use holdgap::{Registry, Role, Scraper};
 
 use crate::collect;
 use crate::pages::{Asked, Report};
+use crate::source::Source;
 
 /// What the pages are made from.
 pub(crate) struct Site {
-    pub(crate) registry: Registry,
-    pub(crate) scraper: Scraper,
+    pub(crate) source: Source,
     /// How many points of each worker have series of their own.
     pub(crate) worst: usize,
     pub(crate) telemetry_path: String,
-    /// How many points there are once everything is published.
-    pub(crate) expected_points: u64,
 }
 
 type Shared = State<Arc<Site>>;
@@ -44,10 +41,16 @@ pub(crate) fn router(site: Site) -> Router {
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 async fn metrics(State(site): Shared) -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, TEXT_FORMAT)],
-        collect::metrics(&site.registry, &site.scraper, site.worst),
-    )
+    let text = aside(move || collect::metrics(&site.source, site.worst)).await;
+    text.map(|text| ([(header::CONTENT_TYPE, TEXT_FORMAT)], text))
+}
+
+/// Work that may take a while, on a thread that nobody else waits for.
+async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, (StatusCode, &'static str)> {
+    let failed = (StatusCode::INTERNAL_SERVER_ERROR, "it failed; the log says why\n");
+    tokio::task::spawn_blocking(work).await.map_err(|_| failed)
 }
 
 /// All points as JSON, a page at a time, the worst first.
@@ -62,19 +65,15 @@ async fn report(
         let usage = "ask for ?offset=N&limit=M, where M is 1 to 1000\n";
         return Err((StatusCode::BAD_REQUEST, usage));
     };
-    Ok(Json(Report::of(site.registry.page(offset, limit), offset, limit, REPORT)))
+    let page = aside(move || site.source.page(offset, limit)).await?;
+    Ok(Json(Report::of(page, offset, limit, REPORT)))
 }
 
 async fn ready(State(site): Shared) -> (StatusCode, String) {
-    let reports = site.registry.reports();
-    let maintained = reports.iter().filter(|report| report.role == Role::Maintenance);
-    let published: u64 = maintained.map(|report| report.published + report.frozen).sum();
-    let expected = site.expected_points;
-    if published >= expected {
-        (StatusCode::OK, "ready\n".to_owned())
-    } else {
-        let text = format!("{published} of {expected} points are published\n");
-        (StatusCode::SERVICE_UNAVAILABLE, text)
+    match aside(move || site.source.ready()).await {
+        Ok(Ok(())) => (StatusCode::OK, "ready\n".to_owned()),
+        Ok(Err(missing)) => (StatusCode::SERVICE_UNAVAILABLE, missing + "\n"),
+        Err((status, text)) => (status, text.to_owned()),
     }
 }
 

@@ -125,9 +125,10 @@ pub(crate) fn set_gauges(prefix: &str, points: &[PointView]) {
 }
 
 fn of_point(point: &PointView) -> impl Iterator<Item = Label> {
+    let process = point.process.as_deref().map(|process| Label::new("process", bounded(process)));
     let role = point.role.label().map(|role| Label::new("role", bounded(role)));
     let id = point.ids.first().map(|id| bounded(id)).unwrap_or_default();
-    role.into_iter().chain([
+    process.into_iter().chain(role).chain([
         Label::new("worker_id", point.worker.to_string()),
         Label::new("id", id),
         Label::new("name", bounded(&point.name)),

@@ -13,10 +13,12 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
 use holdgap::layout::{HEAD_WORDS, REST_WORDS, RecordCopy, TEXT_SEQUENCES, TEXT_WORDS};
 use holdgap::{HoldReport, PointView, WorkerState};
+use rustix::fs::{Mode, OFlags, open};
 
 use crate::error::Unreadable;
 use crate::format::{
@@ -120,6 +122,22 @@ impl Segment {
             extents: extents(head, directory, size)?,
             file,
         })
+    }
+
+    /// Opens a segment's file wherever it lies: one that was copied away, for instance.
+    ///
+    /// # Errors
+    ///
+    /// If it is no regular file, or none that can be read.
+    pub fn open_file(path: &Path) -> Result<Self, Unreadable> {
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = open(path, flags, Mode::empty()).map_err(std::io::Error::from)?;
+        let file = File::from(file);
+        if !file.metadata()?.is_file() {
+            return Err(Unreadable::NotAFile);
+        }
+        Segment::open(file, &name)
     }
 
     /// Which process it is of.

@@ -3,6 +3,8 @@
 /// Starting the process, and asking it.
 mod support;
 
+/// Other processes, watched from outside, and what is left of them.
+mod attach;
 /// `docs/metrics.yml`, the code and a scrape say the same.
 mod catalogue;
 /// Paths, methods, types.

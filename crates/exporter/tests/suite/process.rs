@@ -57,6 +57,10 @@ fn help_explains_each_flag_and_version_is_the_package_s() {
         "--replica.arrangements",
         "--replica.round",
         "--replica.slow-reader",
+        "--attach",
+        "--attach.keep",
+        "--metrics.worst",
+        "inspect",
     ] {
         assert!(text.contains(flag), "{text}");
     }

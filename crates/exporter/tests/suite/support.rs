@@ -1,4 +1,5 @@
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,18 @@ pub(crate) fn command(args: &[&str]) -> Command {
 /// Runs the exporter to its end.
 pub(crate) fn output(args: &[&str]) -> Output {
     command(args).output().unwrap()
+}
+
+/// The program of an example, built if it is not.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    let own = Path::new(env!("CARGO_BIN_EXE_holdgap-exporter"));
+    let folder = own.parent().unwrap();
+    let release = folder.ends_with("release").then_some("--release");
+    cargo.args(["build", "--quiet", "-p", "holdgap-examples", "--example", name]).args(release);
+    cargo.arg("--target-dir").arg(folder.parent().unwrap()).env_remove("CARGO_TARGET_DIR");
+    assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    folder.join("examples").join(name)
 }
 
 /// An exporter that serves, ended with this value.
@@ -35,13 +48,27 @@ impl Exporter {
     /// Starts one on a free port, with a small replica and what else `args` say.
     pub(crate) fn start(args: &[&str]) -> Self {
         let small = ["--web.listen-address", "127.0.0.1:0", "--replica.round", "100ms"];
-        let mut child = command(&[&small, args].concat()).stdout(Stdio::piped()).spawn().unwrap();
+        Self::start_as_is(&[&small, args].concat())
+    }
+
+    /// Starts one with the arguments given.
+    pub(crate) fn start_as_is(args: &[&str]) -> Self {
+        let mut command = command(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let banner = lines.next().unwrap().unwrap();
         let serving = lines.next().unwrap().unwrap();
         let url = serving.split_whitespace().nth(1).unwrap().trim_end_matches('/').to_owned();
         assert!(url.starts_with("http://127.0.0.1:"), "{serving}");
         Exporter { child, banner, url }
+    }
+
+    /// Ends it, and returns what it said on standard error.
+    pub(crate) fn log_at_end(&mut self) -> String {
+        let _ = self.child.kill();
+        let mut log = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

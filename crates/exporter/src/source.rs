@@ -1,0 +1,82 @@
+//! Where what is served comes from: the embedded replica's registry, or other processes' segments.
+
+use holdgap::{HoldReport, Page, PointView, Registry, Role, Scraper};
+
+use crate::watch::{Process, Watch};
+
+/// What is watched.
+pub(crate) enum Source {
+    /// A registry of this process.
+    Embedded {
+        registry: Registry,
+        scraper: Scraper,
+        /// How many points there are once everything is published.
+        expected: u64,
+    },
+    /// Other processes.
+    Attached(Watch),
+}
+
+/// What one look found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) reports: Vec<HoldReport>,
+    /// The worst points of each worker, by the prefix of their process's series.
+    pub(crate) worst: Vec<(String, Vec<PointView>)>,
+    /// The other processes, where these are watched.
+    pub(crate) processes: Option<Processes>,
+}
+
+/// What one look found of other processes beside their points.
+#[derive(Default)]
+pub(crate) struct Processes {
+    pub(crate) seen: Vec<Process>,
+    /// How often a file could not be read, by the reason.
+    pub(crate) unreadable: Vec<(&'static str, u64)>,
+}
+
+impl Source {
+    /// A registry of this process, with so many points once everything is published.
+    pub(crate) fn embedded(registry: &Registry, expected: u64) -> Self {
+        Source::Embedded { scraper: registry.scraper(), registry: registry.clone(), expected }
+    }
+
+    /// Looks once, for the `most` worst points of each worker too.
+    pub(crate) fn look(&self, most: usize) -> Found {
+        match self {
+            Source::Embedded { registry, scraper, .. } => {
+                let worst = registry.workers().into_iter().flat_map(|worker| worker.worst(most));
+                Found {
+                    reports: scraper.reports(),
+                    worst: vec![(registry.options().prefix.clone(), worst.collect())],
+                    processes: None,
+                }
+            }
+            Source::Attached(watch) => watch.look(most),
+        }
+    }
+
+    /// A page of all points, the worst first.
+    pub(crate) fn page(&self, offset: usize, limit: usize) -> Page {
+        match self {
+            Source::Embedded { registry, .. } => registry.page(offset, limit),
+            Source::Attached(watch) => watch.page(offset, limit),
+        }
+    }
+
+    /// Whether everything that is watched is there to be seen; if not, what is missing.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        match self {
+            Source::Embedded { registry, expected, .. } => {
+                let reports = registry.reports();
+                let maintained = reports.iter().filter(|report| report.role == Role::Maintenance);
+                let published: u64 = maintained.map(|r| r.published + r.frozen).sum();
+                if published >= *expected {
+                    return Ok(());
+                }
+                Err(format!("{published} of {expected} points are published"))
+            }
+            Source::Attached(watch) => watch.ready(),
+        }
+    }
+}
