@@ -72,7 +72,8 @@ fn row(point: &PointView) -> [String; HEADS.len()] {
 /// The longest registered holder, and how many there are beside it.
 fn holders(point: &PointView) -> String {
     let Some(first) = point.holders.first() else { return "-".to_owned() };
-    let more = point.holders.len() as u64 - 1 + point.more_holders;
+    // What another process's segment says may be anything.
+    let more = point.more_holders.saturating_add(point.holders.len() as u64 - 1);
     let more = if more == 0 { String::new() } else { format!(", and {more} more") };
     format!("{} {}, {}{more}", first.kind, plain(&first.label), time(first.age))
 }

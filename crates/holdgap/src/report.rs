@@ -132,6 +132,12 @@ impl HoldReport {
         }
     }
 
+    /// Saturates: what another process's segment says may be anything.
+    fn add_pins(&mut self, pins: Pins) {
+        self.pins.batches = self.pins.batches.saturating_add(pins.batches);
+        self.pins.updates = self.pins.updates.saturating_add(pins.updates);
+    }
+
     /// The report of a worker in another process, from copies of its records at `now` on that
     /// process's clock.
     ///
@@ -148,8 +154,7 @@ impl HoldReport {
         let mut pass = Pass { report, held_since: Ticks(u32::MAX), pinning: Vec::new() };
         for record in records.into_iter().filter(RecordCopy::is_live) {
             pass.add(0, record.numbers());
-            pass.report.pins.batches += record.pins().batches;
-            pass.report.pins.updates += record.pins().updates;
+            pass.report.add_pins(record.pins());
         }
         pass.stalled(now)
     }
@@ -202,8 +207,9 @@ impl Pass {
                 self.add_held(numbers);
             }
         }
-        self.report.queued.instructions += numbers.queued_instructions;
-        self.report.queued.batches += numbers.queued_batches;
+        let Queued { instructions, batches } = &mut self.report.queued;
+        *instructions = instructions.saturating_add(numbers.queued_instructions);
+        *batches = batches.saturating_add(numbers.queued_batches);
         if flags.has(Flags::PINS) {
             self.pinning.push((slot, numbers));
         }
@@ -236,9 +242,7 @@ impl Pass {
         let pinning = worker.table.details(&self.pinning);
         let mut report = self.stalled(worker.clock.now());
         for (_, details) in pinning {
-            let pins = details.pins().unwrap_or_default();
-            report.pins.batches += pins.batches;
-            report.pins.updates += pins.updates;
+            report.add_pins(details.pins().unwrap_or_default());
         }
         report
     }

@@ -189,7 +189,7 @@ impl Folder {
         if stat.st_uid != geteuid().as_raw() {
             return Err(Unreadable::OfAnother(stat.st_uid));
         }
-        Segment::open(File::from(file), name)
+        Segment::from_file(File::from(file), name)
     }
 
     /// The names in the folder with an ending, in order.

@@ -78,7 +78,12 @@ struct Extent {
 }
 
 impl Segment {
-    pub(crate) fn open(file: File, file_name: &str) -> Result<Self, Unreadable> {
+    /// Reads a segment from an open file, called `file_name` here.
+    ///
+    /// # Errors
+    ///
+    /// If it is none that can be read.
+    pub fn from_file(file: File, file_name: &str) -> Result<Self, Unreadable> {
         let size = file.metadata()?.len();
         if size < FRONT_BYTES {
             return Err(Unreadable::Short);
@@ -137,7 +142,7 @@ impl Segment {
         if !file.metadata()?.is_file() {
             return Err(Unreadable::NotAFile);
         }
-        Segment::open(file, &name)
+        Segment::from_file(file, &name)
     }
 
     /// Which process it is of.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::catalogue::check_processes;
 use crate::support::{Exporter, PATIENCE, example, output};
 
 /// A folder in memory, removed with this value.
@@ -166,6 +167,7 @@ fn files_that_cannot_be_read_are_counted_and_said_and_harm_nobody() {
     let mut exporter = scratch.exporter(&[]);
     exporter.wait("shared_arrangement_published_count", |values| sum(values) == 1.0);
     let metrics = exporter.get("/metrics").body;
+    check_processes(&metrics);
     let count = |reason: &str| {
         let start = format!("holdgap_segment_unreadable_total{{reason=\"{reason}\"}} ");
         metrics.lines().find_map(|line| line.strip_prefix(&start)?.parse::<f64>().ok())

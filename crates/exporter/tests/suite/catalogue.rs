@@ -11,6 +11,7 @@ struct Catalogue {
     prefix: String,
     series: Vec<Entry>,
     worst: Vec<Entry>,
+    processes: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
@@ -33,6 +34,32 @@ impl Entry {
 fn catalogue() -> Catalogue {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.yml");
     serde_yaml_ng::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Fails unless a scrape of attached processes shows what the catalogue says of them, and no more.
+pub(crate) fn check_processes(metrics: &str) {
+    let catalogue = catalogue();
+    let mut expected = BTreeSet::new();
+    for entry in &catalogue.processes {
+        for (word, text) in [("HELP", &entry.help), ("TYPE", &entry.r#type)] {
+            let line = format!("# {word} {} {text}", entry.name);
+            assert!(metrics.lines().any(|known| known == line), "{line}\n{metrics}");
+        }
+        expected.insert((entry.name.clone(), entry.labels.clone()));
+    }
+    let own = metrics.lines().filter(|line| line.starts_with("holdgap_"));
+    let shown: BTreeSet<_> = own
+        .map(|line| {
+            let (name, labels) = line.split_once('{').unwrap();
+            let label = labels.split_once('=').unwrap().0.to_owned();
+            (name.to_owned(), vec![label])
+        })
+        .collect();
+    assert_eq!(shown, expected);
+    let of_points = metrics.lines().filter(|line| line.starts_with(&catalogue.prefix));
+    for line in of_points {
+        assert!(line.contains("{process=\""), "{line}");
+    }
 }
 
 #[test]
