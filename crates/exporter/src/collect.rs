@@ -3,7 +3,7 @@
 use metrics::{Label, Unit};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use crate::source::{Processes, Source};
+use crate::source::{Found, Processes, Source};
 use crate::worst;
 
 /// All series of what is watched, in Prometheus' text format, and those of each worker's `most` worst
@@ -12,7 +12,11 @@ use crate::worst;
 /// The recorder lives for one scrape and is filled from what the scrape found, so that no series can
 /// linger from an earlier one. Takes no lock that a watched runtime needs.
 pub(crate) fn metrics(source: &Source, most: usize) -> String {
-    let found = source.look(most);
+    render(&source.look(most))
+}
+
+/// What one look found, as text.
+pub(crate) fn render(found: &Found) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
         for report in &found.reports {

@@ -35,6 +35,18 @@ pub(crate) struct Processes {
     pub(crate) unreadable: Vec<(&'static str, u64)>,
 }
 
+impl Found {
+    /// What one look finds in a registry of this process.
+    pub(crate) fn of(registry: &Registry, scraper: &Scraper, most: usize) -> Self {
+        let worst = registry.workers().into_iter().flat_map(|worker| worker.worst(most));
+        Found {
+            reports: scraper.reports(),
+            worst: vec![(registry.options().prefix.clone(), worst.collect())],
+            processes: None,
+        }
+    }
+}
+
 impl Source {
     /// A registry of this process, with so many points once everything is published.
     pub(crate) fn embedded(registry: &Registry, expected: u64) -> Self {
@@ -44,14 +56,7 @@ impl Source {
     /// Looks once, for the `most` worst points of each worker too.
     pub(crate) fn look(&self, most: usize) -> Found {
         match self {
-            Source::Embedded { registry, scraper, .. } => {
-                let worst = registry.workers().into_iter().flat_map(|worker| worker.worst(most));
-                Found {
-                    reports: scraper.reports(),
-                    worst: vec![(registry.options().prefix.clone(), worst.collect())],
-                    processes: None,
-                }
-            }
+            Source::Embedded { registry, scraper, .. } => Found::of(registry, scraper, most),
             Source::Attached(watch) => watch.look(most),
         }
     }

@@ -7,7 +7,6 @@ use crate::clock::Clock;
 use crate::distance::Distance;
 use crate::holders::{Holders, Pinned, Queued};
 use crate::layout::Mirror;
-use crate::pair::FrontierPair;
 use crate::record::{Flags, Numbers, Ticks};
 use crate::shared::WorkerShared;
 use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot};
@@ -83,15 +82,16 @@ impl<T: Distance> Point<T> {
     #[inline]
     pub fn set(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
         let published = &self.writer.published().logical;
-        if published.requested == *requested && published.applied == *applied {
+        let stood = published.applied == *applied;
+        if stood && published.requested == *requested {
             return;
         }
-        let logical = FrontierPair { requested: requested.clone(), applied: applied.clone() };
-        let Snapshot { physical, upper, holders, .. } = self.writer.published();
-        let (physical, upper, holders) = (physical.clone(), upper.clone(), holders.clone());
-        let (physical, upper) = (physical.as_ref(), upper.as_ref());
-        let (holders, queued) = (holders.as_ref(), None);
-        self.publish(&Frontiers { logical: &logical, physical, upper, holders, queued });
+        let before = self.numbers;
+        self.writer.publish_logical(requested, applied);
+        self.measure(stood);
+        self.raise(before.gap.max(self.numbers.gap));
+        self.load(None);
+        self.write(self.numbers != before, Shown::Frontiers);
     }
 
     /// Publishes all that is known of the trace, at once.
@@ -112,7 +112,8 @@ impl<T: Distance> Point<T> {
         self.load(frontiers.queued);
         if published || self.numbers != before {
             let same = holders == frontiers.holders.map(Arc::as_ptr);
-            self.write(if same { Shown::Frontiers } else { Shown::Holders });
+            let shown = if same { Shown::Frontiers } else { Shown::Holders };
+            self.write(self.numbers != before, shown);
         }
     }
 
@@ -124,7 +125,7 @@ impl<T: Distance> Point<T> {
         let before = self.numbers;
         self.load(Some(queued));
         if self.numbers != before {
-            self.write(Shown::Frontiers);
+            self.write(true, Shown::Frontiers);
         }
     }
 
@@ -181,7 +182,7 @@ impl<T: Distance> Point<T> {
         if !self.is_frozen() {
             self.raise(self.numbers.gap);
             self.numbers.flags = self.numbers.flags.with(Flags::FROZEN, true);
-            self.write(Shown::Frontiers);
+            self.write(true, Shown::Frontiers);
         }
     }
 
@@ -196,7 +197,7 @@ impl<T: Distance> Point<T> {
         if !ids.contains(&id) {
             ids.push(id);
             self.described.ids.store(Arc::new(ids));
-            self.write(Shown::Names);
+            self.write(false, Shown::Names);
         }
     }
 
@@ -206,7 +207,7 @@ impl<T: Distance> Point<T> {
         ids.retain(|known| **known != *id);
         let left = ids.len();
         self.described.ids.store(Arc::new(ids));
-        self.write(Shown::Names);
+        self.write(false, Shown::Names);
         left
     }
 
@@ -227,10 +228,14 @@ impl<T: Distance> Point<T> {
         }
     }
 
-    /// Writes the record, and shows the point in the registry's segment if there is one.
-    fn write(&self, what: Shown) {
+    /// Writes the record, if it is `changed`, and shows the point in the registry's segment if there
+    /// is one.
+    #[inline]
+    fn write(&self, changed: bool, what: Shown) {
         let Some(slot) = &self.slot else { return };
-        self.worker.table.write(slot, self.numbers);
+        if changed {
+            self.worker.table.write(slot, self.numbers);
+        }
         if let Some((mirror, first)) = self.worker.table.mirror(slot) {
             self.show(slot, &mirror, if first { Shown::All } else { what });
         }

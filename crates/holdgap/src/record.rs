@@ -124,6 +124,12 @@ impl Flags {
         Flags(1 << (Flags::KINDS + kind as u32))
     }
 
+    /// Whether any kind binds the point.
+    #[inline]
+    pub(crate) fn has_kinds(self) -> bool {
+        self.0 >> Flags::KINDS != 0
+    }
+
     pub(crate) fn with_kinds(self, kinds: HoldKinds) -> Flags {
         let set = |flags: Flags, kind| flags.with(Flags::bound_by(kind), kinds.contains(kind));
         HoldKind::ALL.into_iter().fold(self, set)
@@ -290,7 +296,7 @@ impl Record<'_> {
     /// The numbers of one completed write.
     ///
     /// Tries again only if a write completed meanwhile: it never waits for one to complete.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(self) -> Numbers {
         // Pairs with the release store in `write`.
         let mut before = self.head.sequence.load(Ordering::Acquire);

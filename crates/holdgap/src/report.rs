@@ -149,101 +149,144 @@ impl HoldReport {
         records: impl IntoIterator<Item = RecordCopy>,
     ) -> Self {
         let WorkerState { role, worker, measures, invalid_pairs, .. } = worker.clone();
-        let report =
-            HoldReport { measures, invalid_pairs, ..HoldReport::nothing(role, worker, prefix) };
-        let mut pass = Pass { report, held_since: Ticks(u32::MAX), pinning: Vec::new() };
+        let nothing = HoldReport::nothing(role, worker, prefix);
+        let mut report = HoldReport { measures, invalid_pairs, ..nothing };
+        let mut totals = Totals::new();
         for record in records.into_iter().filter(RecordCopy::is_live) {
-            pass.add(0, record.numbers());
-            pass.report.add_pins(record.pins());
+            totals.add(&record.numbers());
+            report.add_pins(record.pins());
         }
-        pass.stalled(now)
+        totals.fill(&mut report, now);
+        report
     }
 
     pub(crate) fn of(worker: &WorkerShared, consumer: Option<&Consumer>) -> Self {
-        let mut pass = Pass::new(worker);
+        let (mut totals, mut pinning) = (Totals::new(), Vec::new());
+        let mut peak = None;
         match consumer.map(Consumer::index) {
-            None => worker.table.scan_live(|slot, numbers, _| pass.add(slot, numbers)),
+            None => worker.table.scan_live(|slot, numbers, _| {
+                totals.add(&numbers);
+                if numbers.flags.has(Flags::PINS) {
+                    pinning.push((slot, numbers));
+                }
+            }),
             Some(consumer) => {
-                let mut peak = worker.table.left_behind.take(consumer);
+                let mut largest = worker.table.left_behind.take(consumer);
                 worker.table.scan_live(|slot, numbers, record| {
-                    peak = peak.max(record.take_peak(consumer));
-                    pass.add(slot, numbers);
+                    largest = largest.max(record.take_peak(consumer));
+                    totals.add(&numbers);
+                    if numbers.flags.has(Flags::PINS) {
+                        pinning.push((slot, numbers));
+                    }
                 });
-                pass.report.hold_gap_peak = Some(peak.max(pass.report.hold_gap));
+                peak = Some(largest.max(totals.hold_gap));
             }
         }
-        pass.end(worker)
-    }
-}
-
-/// A report under way.
-struct Pass {
-    report: HoldReport,
-    held_since: Ticks,
-    pinning: Vec<(usize, Numbers)>,
-}
-
-impl Pass {
-    fn new(worker: &WorkerShared) -> Self {
-        let (report, pinning) = (HoldReport::empty(worker), Vec::new());
-        Pass { report, held_since: Ticks(u32::MAX), pinning }
-    }
-
-    #[inline]
-    fn add(&mut self, slot: usize, numbers: Numbers) {
-        let Pass { report, .. } = self;
-        let flags = numbers.flags;
-        if flags.has(Flags::FROZEN) {
-            report.frozen += 1;
-            report.frozen_held += u64::from(flags.has(Flags::HELD));
-            report.frozen_hold_gap = report.frozen_hold_gap.max(numbers.gap);
-        } else {
-            report.published += 1;
-            report.physically_held += u64::from(flags.has(Flags::PHYSICALLY_HELD));
-            report.physical_hold_gap = report.physical_hold_gap.max(numbers.physical_gap);
-            report.compaction_lag = report.compaction_lag.max(numbers.lag);
-            report.owner_slack = report.owner_slack.max(numbers.slack);
-            if flags.has(Flags::HELD) {
-                self.add_held(numbers);
-            }
-        }
-        let Queued { instructions, batches } = &mut self.report.queued;
-        *instructions = instructions.saturating_add(numbers.queued_instructions);
-        *batches = batches.saturating_add(numbers.queued_batches);
-        if flags.has(Flags::PINS) {
-            self.pinning.push((slot, numbers));
-        }
-    }
-
-    #[inline]
-    fn add_held(&mut self, numbers: Numbers) {
-        let Pass { report, held_since, .. } = self;
-        report.held += 1;
-        report.hold_gap = report.hold_gap.max(numbers.gap);
-        *held_since = numbers.held_since.min(*held_since);
-        for kind in HoldKind::ALL {
-            if numbers.flags.has(Flags::bound_by(kind)) {
-                let of_kind = &mut report.by_kind[kind as usize];
-                of_kind.held += 1;
-                of_kind.hold_gap = of_kind.hold_gap.max(numbers.gap);
-            }
-        }
-    }
-
-    fn stalled(self, now: Duration) -> HoldReport {
-        let Pass { mut report, held_since, .. } = self;
-        if report.held > 0 {
-            report.hold_stalled = held_since.until(now);
-        }
-        report
-    }
-
-    fn end(self, worker: &WorkerShared) -> HoldReport {
-        let pinning = worker.table.details(&self.pinning);
-        let mut report = self.stalled(worker.clock.now());
-        for (_, details) in pinning {
+        let mut report = HoldReport { hold_gap_peak: peak, ..HoldReport::empty(worker) };
+        totals.fill(&mut report, worker.clock.now());
+        for (_, details) in worker.table.details(&pinning) {
             report.add_pins(details.pins().unwrap_or_default());
         }
         report
+    }
+}
+
+/// What a pass adds up. Nothing but numbers, so that they stay in registers.
+struct Totals {
+    published: u64,
+    lag: u64,
+    slack: u64,
+    held: u64,
+    hold_gap: u64,
+    held_since: Ticks,
+    by_kind: [KindReport; HoldKind::ALL.len()],
+    physically_held: u64,
+    physical_gap: u64,
+    frozen: u64,
+    frozen_held: u64,
+    frozen_gap: u64,
+    queued: Queued,
+}
+
+impl Totals {
+    fn new() -> Self {
+        Totals {
+            published: 0,
+            lag: 0,
+            slack: 0,
+            held: 0,
+            hold_gap: 0,
+            held_since: Ticks(u32::MAX),
+            by_kind: Default::default(),
+            physically_held: 0,
+            physical_gap: 0,
+            frozen: 0,
+            frozen_held: 0,
+            frozen_gap: 0,
+            queued: Queued::default(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, numbers: &Numbers) {
+        let flags = numbers.flags;
+        if flags.has(Flags::FROZEN) {
+            self.add_frozen(numbers);
+        } else {
+            self.published += 1;
+            self.lag = self.lag.max(numbers.lag);
+            self.slack = self.slack.max(numbers.slack);
+            if flags.has(Flags::HELD) {
+                self.add_held(numbers);
+            }
+            if flags.has(Flags::PHYSICALLY_HELD) {
+                self.physically_held += 1;
+                self.physical_gap = self.physical_gap.max(numbers.physical_gap);
+            }
+        }
+        if flags.has(Flags::QUEUED) {
+            let Queued { instructions, batches } = &mut self.queued;
+            // Saturates: what another process's segment says may be anything.
+            *instructions = instructions.saturating_add(numbers.queued_instructions);
+            *batches = batches.saturating_add(numbers.queued_batches);
+        }
+    }
+
+    #[inline]
+    fn add_held(&mut self, numbers: &Numbers) {
+        self.held += 1;
+        self.hold_gap = self.hold_gap.max(numbers.gap);
+        self.held_since = self.held_since.min(numbers.held_since);
+        if numbers.flags.has_kinds() {
+            for kind in HoldKind::ALL {
+                if numbers.flags.has(Flags::bound_by(kind)) {
+                    let of_kind = &mut self.by_kind[kind as usize];
+                    of_kind.held += 1;
+                    of_kind.hold_gap = of_kind.hold_gap.max(numbers.gap);
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn add_frozen(&mut self, numbers: &Numbers) {
+        self.frozen += 1;
+        self.frozen_held += u64::from(numbers.flags.has(Flags::HELD));
+        self.frozen_gap = self.frozen_gap.max(numbers.gap);
+    }
+
+    fn fill(&self, report: &mut HoldReport, now: Duration) {
+        (report.published, report.held, report.hold_gap) =
+            (self.published, self.held, self.hold_gap);
+        if self.held > 0 {
+            report.hold_stalled = self.held_since.until(now);
+        }
+        report.by_kind = self.by_kind;
+        (report.physically_held, report.physical_hold_gap) =
+            (self.physically_held, self.physical_gap);
+        (report.compaction_lag, report.owner_slack) = (self.lag, self.slack);
+        (report.frozen, report.frozen_held) = (self.frozen, self.frozen_held);
+        report.frozen_hold_gap = self.frozen_gap;
+        report.queued = self.queued;
     }
 }

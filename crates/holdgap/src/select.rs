@@ -1,6 +1,7 @@
 //! Points for people: the worst first, a page at a time.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 
 use crate::record::{Flags, Numbers};
 use crate::shared::WorkerShared;
@@ -16,6 +17,40 @@ pub struct Page {
     pub points: Vec<PointView>,
 }
 
+/// A point that a scan found, ordered by its rank, then by where it stands.
+struct Found {
+    rank: Rank,
+    place: usize,
+    slot: usize,
+    numbers: Numbers,
+}
+
+impl Found {
+    fn key(&self) -> (Rank, usize, usize) {
+        (self.rank, self.place, self.slot)
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Found {}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
 /// The points of `workers`, the worst first: `limit` of them after the first `offset`.
 pub(crate) fn select<'a>(
     workers: impl IntoIterator<Item = &'a Arc<WorkerShared>>,
@@ -23,23 +58,27 @@ pub(crate) fn select<'a>(
     limit: usize,
 ) -> Page {
     let workers: Vec<_> = workers.into_iter().collect();
-    let mut found = Vec::new();
+    let end = offset.saturating_add(limit);
+    // The worst so far, the least bad of them on top: most points are compared with that one alone.
+    let mut worst = BinaryHeap::new();
+    let mut total = 0;
     for (place, worker) in workers.iter().enumerate() {
-        worker.table.scan_live(|slot, numbers, _| found.push((place, slot, numbers)));
+        worker.table.scan_live(|slot, numbers, _| {
+            total += 1;
+            let found = Found { rank: worst_first(numbers), place, slot, numbers };
+            if worst.len() < end {
+                worst.push(found);
+            } else if worst.peek().is_some_and(|least| found < *least) {
+                worst.pop();
+                worst.push(found);
+            }
+        });
     }
-    let total = found.len();
-    let order =
-        |&(place, slot, numbers): &(usize, usize, Numbers)| (worst_first(numbers), place, slot);
-    let end = offset.saturating_add(limit).min(total);
-    if end < total {
-        found.select_nth_unstable_by_key(end, order);
-        found.truncate(end);
-    }
-    found.sort_unstable_by_key(order);
+    let found = worst.into_sorted_vec();
     let page = found.get(offset..).unwrap_or_default();
-    let view = |&(place, slot, numbers): &(usize, usize, Numbers)| {
-        let worker = workers.get(place)?;
-        let (numbers, details) = worker.table.details(&[(slot, numbers)]).pop()?;
+    let view = |found: &Found| {
+        let worker = workers.get(found.place)?;
+        let (numbers, details) = worker.table.details(&[(found.slot, found.numbers)]).pop()?;
         let mut view = details.view(numbers, worker.clock.now());
         (view.role, view.worker) = (worker.role.clone(), worker.index);
         Some(view)

@@ -58,12 +58,19 @@ impl<T: Timestamp> Snapshot<T> {
     }
 
     /// Takes over `frontiers`, reusing what is allocated.
-    fn assign(&mut self, sequence: u64, frontiers: &Frontiers<'_, T>) {
-        self.sequence = sequence;
+    fn assign(&mut self, frontiers: &Frontiers<'_, T>) {
         self.logical.clone_from(frontiers.logical);
-        self.physical = frontiers.physical.cloned();
-        self.upper = frontiers.upper.cloned();
-        self.holders = frontiers.holders.cloned();
+        reuse(&mut self.physical, frontiers.physical);
+        reuse(&mut self.upper, frontiers.upper);
+        reuse(&mut self.holders, frontiers.holders);
+    }
+}
+
+/// Clones into what is there.
+fn reuse<V: Clone>(into: &mut Option<V>, from: Option<&V>) {
+    match (into.as_mut(), from) {
+        (Some(into), Some(from)) => into.clone_from(from),
+        _ => *into = from.cloned(),
     }
 }
 
@@ -116,23 +123,39 @@ impl<T: Timestamp> CellWriter<T> {
         if self.published.shows(frontiers) {
             return false;
         }
-        let sequence = self.published.sequence + 1;
+        self.replace(|next, _| next.assign(frontiers));
+        true
+    }
+
+    /// Publishes a logical pair, with all else as it was.
+    #[inline]
+    pub(crate) fn publish_logical(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
+        self.replace(|next, last| {
+            next.logical.requested.clone_from(requested);
+            next.logical.applied.clone_from(applied);
+            next.physical.clone_from(&last.physical);
+            next.upper.clone_from(&last.upper);
+            next.holders.clone_from(&last.holders);
+        });
+    }
+
+    /// Publishes the snapshot that `fill` makes of an old one, given the last one.
+    #[inline]
+    fn replace(&mut self, fill: impl FnOnce(&mut Snapshot<T>, &Snapshot<T>)) {
         let mut next = self.spare.take().unwrap_or_else(|| Arc::new(Snapshot::minimum()));
-        match Arc::get_mut(&mut next) {
-            Some(unshared) => unshared.assign(sequence, frontiers),
-            None => {
-                // A reader still looks at it: leave it to the reader.
-                let mut fresh = Snapshot::minimum();
-                fresh.assign(sequence, frontiers);
-                next = Arc::new(fresh);
-            }
+        if Arc::get_mut(&mut next).is_none() {
+            // A reader still looks at it: leave it to the reader.
+            next = Arc::new(Snapshot::minimum());
+        }
+        if let Some(unshared) = Arc::get_mut(&mut next) {
+            fill(unshared, &self.published);
+            unshared.sequence = self.published.sequence + 1;
         }
         let previous = std::mem::replace(&mut self.published, Arc::clone(&next));
         let replaced = self.cell.current.swap(next);
         debug_assert!(Arc::ptr_eq(&previous, &replaced), "a point has one writer");
         drop(previous);
         self.spare = Some(replaced);
-        true
     }
 }
 

@@ -1,12 +1,14 @@
 //! The directory behind [`Sharing`](crate::Sharing): by id and worker to a publication.
 //!
-//! One map, under one mutex, which is taken to publish, to read, to remove and to evict; never to
-//! settle, seal, import or report. A publication's own lock is only ever taken inside of it, never
-//! the other way round, so that whoever finds a placeholder has registered there before anyone can
-//! evict it.
+//! Many small maps, each under a mutex of its own, by the hash of worker and id: who publishes, reads,
+//! removes or evicts takes one of them, for one entry, and meets others only by chance. Nobody takes
+//! two, and nobody takes any to settle, seal, import or report. A publication's own lock is only ever
+//! taken inside of such a mutex, never the other way round, so that whoever finds a placeholder has
+//! registered there before anyone can evict it.
 
 use std::any::{Any, type_name};
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use holdgap::{Registry, Role};
@@ -19,12 +21,20 @@ use crate::publication::Publication;
 /// What every clone of a [`Sharing`](crate::Sharing) shares.
 pub(crate) struct Directory {
     pub(crate) registry: Registry,
-    /// By worker, then by id.
-    entries: Mutex<BTreeMap<usize, HashMap<Arc<str>, Entry>>>,
+    hasher: RandomState,
+    shards: Box<[Mutex<Shard>]>,
 }
+
+/// Some of the entries: by worker, then by id.
+pub(crate) type Shard = BTreeMap<usize, HashMap<Arc<str>, Entry>>;
+
+/// How many maps there are.
+const SHARDS: usize = 64;
 
 /// What is known under an id.
 pub(crate) struct Entry {
+    /// The id, for those who keep it.
+    pub(crate) id: Arc<str>,
     /// An `Arc<Publication<B>>`, for whatever batch type it has.
     pub(crate) publication: Box<dyn Any + Send>,
     /// What that batch type is called, for people.
@@ -35,11 +45,23 @@ pub(crate) struct Entry {
 
 impl Directory {
     pub(crate) fn new(registry: &Registry) -> Arc<Self> {
-        Arc::new(Directory { registry: registry.clone(), entries: Mutex::default() })
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Arc::new(Directory { registry: registry.clone(), hasher: RandomState::new(), shards })
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, HashMap<Arc<str>, Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The map that has (id, worker), if any has.
+    pub(crate) fn lock(&self, id: &str, worker: usize) -> MutexGuard<'_, Shard> {
+        let hash = self.hasher.hash_one((id, worker)) as usize;
+        self.shards[hash % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many ids are known on a worker.
+    pub(crate) fn known(&self, worker: usize) -> usize {
+        let known = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.get(&worker).map_or(0, HashMap::len)
+        };
+        self.shards.iter().map(known).sum()
     }
 
     /// Calls `section` with the publication under (id, worker), made if there is none, and keeps
@@ -50,11 +72,15 @@ impl Directory {
         worker: usize,
         section: impl FnOnce(&mut Entry, Arc<Publication<B>>) -> Result<R, ReadError>,
     ) -> Result<R, ReadError> {
-        let mut entries = self.lock();
+        let mut entries = self.lock(id, worker);
         let known = entries.entry(worker).or_default();
-        let clock = &self.registry.options().clock;
-        let make = || Entry::new(&Publication::<B>::placeholder(clock.clone()));
-        let entry = known.entry(id.into()).or_insert_with(make);
+        if !known.contains_key(id) {
+            let id: Arc<str> = id.into();
+            let clock = self.registry.options().clock.clone();
+            let entry = Entry::new(&id, &Publication::<B>::placeholder(clock));
+            known.insert(id, entry);
+        }
+        let Some(entry) = known.get_mut(id) else { unreachable!("it was just inserted") };
         let publication = entry.publication::<B>().ok_or_else(|| ReadError::WrongType {
             id: id.into(),
             known: entry.batch,
@@ -95,7 +121,7 @@ impl Directory {
         publication: &Arc<Publication<B>>,
         due: impl FnOnce() -> bool,
     ) -> Option<Entry> {
-        let mut entries = self.lock();
+        let mut entries = self.lock(id, worker);
         let known = entries.get_mut(&worker)?;
         let is_it = known.get(id).is_some_and(|entry| entry.is(publication)) && due();
         if is_it { known.remove(id) } else { None }
@@ -103,9 +129,9 @@ impl Directory {
 }
 
 impl Entry {
-    pub(crate) fn new<B: SharedBatch>(publication: &Arc<Publication<B>>) -> Self {
-        let publication = Box::new(Arc::clone(publication));
-        Entry { publication, batch: type_name::<B>(), standing: None }
+    pub(crate) fn new<B: SharedBatch>(id: &Arc<str>, publication: &Arc<Publication<B>>) -> Self {
+        let (id, publication) = (Arc::clone(id), Box::new(Arc::clone(publication)));
+        Entry { id, publication, batch: type_name::<B>(), standing: None }
     }
 
     pub(crate) fn publication<B: SharedBatch>(&self) -> Option<Arc<Publication<B>>> {

@@ -1,7 +1,6 @@
 //! The handle that the runtimes of a process share: publish, read, hold, watch.
 
 use std::any::type_name;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
@@ -96,7 +95,7 @@ impl Sharing {
     ///
     /// # Cost
     ///
-    /// The registry's mutex, the publication's lock, some allocations. A published arrangement pays
+    /// The mutex of a part of the directory, the publication's lock, some allocations. A published arrangement pays
     /// an uncontended lock and a published snapshot for each span and each compaction request.
     pub fn publish<Tr>(
         &self,
@@ -151,7 +150,7 @@ impl Sharing {
                 self.shared.registry.runtime(self.role.clone().unwrap_or(Role::Maintenance));
             runtime.worker(worker.index()).publish(Arc::clone(&id), name)
         };
-        let mut entries = self.shared.lock();
+        let mut entries = self.shared.lock(&id, worker.index());
         let known = entries.entry(worker.index()).or_default();
         let waiting = match known.get(&id) {
             None => None,
@@ -196,7 +195,7 @@ impl Sharing {
                 publication
             }
         };
-        let entry = known.entry(Arc::clone(&id)).or_insert_with(|| Entry::new(&publication));
+        let entry = known.entry(Arc::clone(&id)).or_insert_with(|| Entry::new(&id, &publication));
         entry.publication = Box::new(Arc::clone(&publication));
         if options.standing_hold {
             entry.stand(&publication, &id);
@@ -220,7 +219,7 @@ impl Sharing {
     ///
     /// # Cost
     ///
-    /// The registry's mutex, the publication's lock, a few allocations.
+    /// The mutex of a part of the directory, the publication's lock, a few allocations.
     pub fn reader<B: SharedBatch>(&self, id: &str, worker: usize) -> Result<Reader<B>, ReadError> {
         self.register(id, worker, None)
     }
@@ -258,7 +257,7 @@ impl Sharing {
     ) -> Result<StandingHold<B>, ReadError> {
         self.shared.with(id, worker, |entry, publication| {
             let hold = entry.stand(&publication, id);
-            let place = self.place(&id.into(), worker);
+            let place = self.place(&entry.id, worker);
             Ok(StandingHold { publication, hold, place })
         })
     }
@@ -279,15 +278,15 @@ impl Sharing {
         id: &str,
         worker: usize,
     ) -> Result<(), ReadError> {
-        self.shared.with::<B, _>(id, worker, |_, publication| {
-            publication.watch(inbox.watch(id.into()));
+        self.shared.with::<B, _>(id, worker, |entry, publication| {
+            publication.watch(inbox.watch(Arc::clone(&entry.id)));
             Ok(())
         })
     }
 
     /// How many ids are known on the given worker: published, or waited for.
     pub fn known(&self, worker: usize) -> usize {
-        self.shared.lock().get(&worker).map_or(0, HashMap::len)
+        self.shared.known(worker)
     }
 
     /// The registry whose gauges show what is shared here.
@@ -301,8 +300,8 @@ impl Sharing {
         worker: usize,
         as_of: Option<&Antichain<B::Time>>,
     ) -> Result<Reader<B>, ReadError> {
-        self.shared.with(id, worker, |_, publication| {
-            let place = self.place(&id.into(), worker);
+        self.shared.with(id, worker, |entry, publication| {
+            let place = self.place(&entry.id, worker);
             Reader::register(publication, as_of, place).map_err(|refusal| match refusal {
                 Refusal::Ended => ReadError::Ended { id: id.into(), worker },
                 Refusal::Compacted { since, requested } => ReadError::Compacted {

@@ -1,0 +1,165 @@
+//! Looking up by id and worker: alone, from many threads, and beside reporters.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use holdgap::{Registry, Role};
+use holdgap_benches::{MutexRegistry, median, peer, points};
+use holdgap_trace::{Reader, Sharing, ValBatch};
+
+use crate::measure::{per, time};
+use crate::row::{Row, Target};
+
+type Batch = ValBatch<u64, u64, u64, isize>;
+
+const ARRANGEMENTS: u64 = 10_000;
+const REPORTERS: usize = 8;
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// A sharing registry with so many ids, and what keeps them known.
+fn sharing(count: u64, worker: usize) -> (Registry, Sharing, Vec<String>, Vec<Reader<Batch>>) {
+    let registry = Registry::new();
+    let sharing = Sharing::new(&registry);
+    let ids: Vec<_> = (0..count).map(|n| format!("u{n}")).collect();
+    let reader = |id: &String| sharing.reader(id, worker).expect("of one type");
+    let readers = ids.iter().map(reader).collect();
+    (registry, sharing, ids, readers)
+}
+
+/// What a thread that looks up got done beside reporters.
+struct Done {
+    throughput: f64,
+    /// In nanoseconds.
+    p9999: f64,
+}
+
+fn beside(reporters: usize, report: impl Fn() + Sync, mut look_up: impl FnMut(u64)) -> Done {
+    const LONG: Duration = Duration::from_millis(1_000);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..reporters {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    report();
+                    std::thread::sleep(PERIOD);
+                }
+            });
+        }
+        let mut latencies = Vec::with_capacity(20_000_000);
+        let start = Instant::now();
+        let mut last = start;
+        let mut n = 0;
+        while last - start < LONG {
+            n += 1;
+            look_up(n);
+            let now = Instant::now();
+            latencies.push(u32::try_from((now - last).as_nanos()).unwrap_or(u32::MAX));
+            last = now;
+        }
+        done.store(true, Ordering::Relaxed);
+        let place = latencies.len() * 9_999 / 10_000;
+        let (_, p9999, _) = latencies.select_nth_unstable(place);
+        Done { throughput: n as f64 / LONG.as_secs_f64(), p9999: f64::from(*p9999) }
+    })
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// What reporters do to a thread that looks up.
+pub(crate) fn interference() -> Vec<Row> {
+    let (registry, sharing, ids, _readers) = sharing(ARRANGEMENTS, 0);
+    let worker = registry.runtime(Role::Maintenance).worker(0);
+    let _points = points(&worker, ARRANGEMENTS);
+    let mutexes = peer(ARRANGEMENTS);
+    let find = |n: u64| {
+        let id = &ids[(n % ARRANGEMENTS) as usize];
+        drop(black_box(sharing.reader::<Batch>(id, 0)));
+    };
+    let known = |n: u64| drop(black_box(mutexes.slot(n % ARRANGEMENTS, 0)));
+    let report = || drop(black_box(worker.report()));
+    let known_report = || {
+        black_box(mutexes.report(0));
+    };
+    let mut runs = [const { Vec::new() }; 4];
+    for _ in 0..5 {
+        runs[0].push(beside(0, report, find));
+        runs[1].push(beside(REPORTERS, report, find));
+        runs[2].push(beside(0, known_report, known));
+        runs[3].push(beside(REPORTERS, known_report, known));
+    }
+    let throughput = |run: usize| middle(runs[run].iter().map(|done| done.throughput)) / 1e6;
+    let p9999 = |run: usize| middle(runs[run].iter().map(|done| done.p9999));
+    vec![
+        Row::of(
+            "lookups beside 8 reporters, without",
+            "M/s",
+            throughput(1),
+            throughput(0),
+            Target::AtLeast(0.98),
+        ),
+        Row::of(
+            "their p99.99 beside 8 reporters, without",
+            "ns",
+            p9999(1),
+            p9999(0),
+            Target::AtMost(1.3),
+        ),
+        Row::of(
+            "  the mutex registry's lookups, without",
+            "M/s",
+            throughput(3),
+            throughput(2),
+            Target::None,
+        ),
+        Row::of("  their p99.99, without", "ns", p9999(3), p9999(2), Target::None),
+    ]
+}
+
+/// Readers' handles by id and worker, from many threads, beside the mutex registry's slots; and a
+/// seal's notification drained, beside the same.
+pub(crate) fn lookups() -> Vec<Row> {
+    const IDS: u64 = 1_000;
+    let (_registry, sharing, ids, _readers) = sharing(IDS, 0);
+    let mutexes: MutexRegistry = peer(IDS);
+    let mut rows = Vec::new();
+    for threads in [1, 8, 64] {
+        let find = |n: u64| drop(black_box(sharing.reader::<Batch>(&ids[(n % IDS) as usize], 0)));
+        let known = |n: u64| drop(black_box(mutexes.slot(n % IDS, 0)));
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..7 {
+            ours.push(from(threads, find));
+            theirs.push(from(threads, known));
+        }
+        let name = format!("look up and register, {threads} threads, mutex registry's lookup");
+        let (ours, theirs) = (per(median(ours), OPERATIONS), per(median(theirs), OPERATIONS));
+        rows.push(Row::of(name, "ns", ours, theirs, Target::None));
+    }
+    rows
+}
+
+const OPERATIONS: u64 = 400_000;
+
+/// The wall time of so many operations, shared out among threads.
+fn from(threads: u64, operation: impl Fn(u64) + Sync) -> Duration {
+    let next = AtomicU64::new(0);
+    time(|| {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let first = next.fetch_add(1_000, Ordering::Relaxed);
+                        if first >= OPERATIONS {
+                            break;
+                        }
+                        (first..first + 1_000).for_each(&operation);
+                    }
+                });
+            }
+        });
+    })
+}
