@@ -4,6 +4,7 @@ use timely::PartialOrder;
 use timely::progress::{Antichain, Timestamp};
 
 use crate::distance::{Distance, frontier_distance};
+use crate::snapshot::same_frontier;
 
 /// A compaction frontier that was requested, and the one that was applied.
 ///
@@ -75,7 +76,7 @@ impl<T: Distance> FrontierPair<T> {
     ///
     /// No locks, no allocations; one comparison for each pair of elements.
     pub fn hold_gap(&self, upper: Option<&Antichain<T>>) -> Result<HoldGap, InvalidPair> {
-        if self.requested == self.applied {
+        if same_frontier(&self.requested, &self.applied) {
             return Ok(HoldGap::default());
         }
         if !PartialOrder::less_equal(&self.applied, &self.requested) {

@@ -9,7 +9,7 @@ use crate::holders::{Holders, Pinned, Queued};
 use crate::layout::Mirror;
 use crate::record::{Flags, Numbers, Ticks};
 use crate::shared::WorkerShared;
-use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot};
+use crate::snapshot::{Cell, CellWriter, Frontiers, Snapshot, same_frontier};
 use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 use crate::table::Slot;
 use crate::view::{Described, measured};
@@ -82,8 +82,8 @@ impl<T: Distance> Point<T> {
     #[inline]
     pub fn set(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
         let published = &self.writer.published().logical;
-        let stood = published.applied == *applied;
-        if stood && published.requested == *requested {
+        let stood = same_frontier(&published.applied, applied);
+        if stood && same_frontier(&published.requested, requested) {
             return;
         }
         let before = self.numbers;
@@ -102,7 +102,8 @@ impl<T: Distance> Point<T> {
     /// moved, a reading of the registry's clock.
     pub fn publish(&mut self, frontiers: &Frontiers<'_, T>) {
         let before = self.numbers;
-        let stood = self.writer.published().logical.applied == frontiers.logical.applied;
+        let applied = &self.writer.published().logical.applied;
+        let stood = same_frontier(applied, &frontiers.logical.applied);
         let holders = self.writer.published().holders.as_ref().map(Arc::as_ptr);
         let published = self.writer.publish(frontiers);
         if published {

@@ -101,6 +101,9 @@ impl Flags {
     /// Where the bits of the kinds that bind it begin.
     const KINDS: u32 = 8;
 
+    /// Those that a report looks at twice.
+    const UNUSUAL: Flags = Flags(Flags::REST.0 | Flags::FROZEN.0 | Flags::PINS.0);
+
     /// Those that send a reader to the record's rest.
     const REST: Flags = Flags(Flags::PHYSICALLY_HELD.0 | Flags::QUEUED.0 | Flags::OWN_SLACK.0);
 
@@ -243,6 +246,39 @@ impl Rest {
 
 const _: () = assert!(std::mem::offset_of!(Head, sequence) == 0);
 const _: () = assert!(size_of::<Head>() == 64 && size_of::<Rest>() == 128);
+
+/// What is read of a point that nothing unusual is the matter with: its head alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain {
+    pub(crate) flags: Flags,
+    pub(crate) held_since: Ticks,
+    pub(crate) gap: u64,
+    pub(crate) lag: u64,
+}
+
+impl Head {
+    /// The numbers of one completed write; `None` if they are not all here, or if one of the
+    /// consumers in `mask` has a peak to take.
+    #[inline(always)]
+    pub(crate) fn read_plain(&self, mask: u64) -> Option<Plain> {
+        // As `Record::read`, of which this is the common case.
+        let mut before = self.sequence.load(Ordering::Acquire);
+        loop {
+            let [tag, gap, lag] = &self.versions[(before & 1) as usize];
+            let [tag, gap, lag] = [tag, gap, lag].map(|word| word.load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            let after = self.sequence.load(Ordering::Relaxed);
+            if before == after {
+                let flags = Flags(tag as u16);
+                let unusual = flags.has_any(Flags::UNUSUAL);
+                let unusual = unusual || self.raised.load(Ordering::Relaxed) & mask != 0;
+                let held_since = Ticks((tag >> 32) as u32);
+                return (!unusual).then_some(Plain { flags, held_since, gap, lag });
+            }
+            before = self.sequence.load(Ordering::Acquire);
+        }
+    }
+}
 
 /// A slot's record, in its two parts.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use crate::consumer::Consumer;
 use crate::holders::{Pins, Queued};
 use crate::kind::HoldKind;
 use crate::layout::RecordCopy;
-use crate::record::{Flags, Numbers, Ticks};
+use crate::record::{Flags, Numbers, Plain, Ticks};
 use crate::registry::WorkerState;
 use crate::role::Role;
 use crate::shared::WorkerShared;
@@ -151,7 +151,7 @@ impl HoldReport {
         let WorkerState { role, worker, measures, invalid_pairs, .. } = worker.clone();
         let nothing = HoldReport::nothing(role, worker, prefix);
         let mut report = HoldReport { measures, invalid_pairs, ..nothing };
-        let mut totals = Totals::new();
+        let mut totals = Totals::default();
         for record in records.into_iter().filter(RecordCopy::is_live) {
             totals.add(&record.numbers());
             report.add_pins(record.pins());
@@ -161,29 +161,29 @@ impl HoldReport {
     }
 
     pub(crate) fn of(worker: &WorkerShared, consumer: Option<&Consumer>) -> Self {
-        let (mut totals, mut pinning) = (Totals::new(), Vec::new());
-        let mut peak = None;
-        match consumer.map(Consumer::index) {
-            None => worker.table.scan_live(|slot, numbers, _| {
+        let consumer = consumer.map(Consumer::index);
+        let mask = consumer.map_or(0, |consumer| 1 << consumer);
+        let (mut plain, mut others) = (Plains::new(), Vec::new());
+        worker.table.scan_heads(mask, |found| plain.add(found), |slot| others.push(slot));
+        let mut totals = Totals { plain, ..Totals::default() };
+        let mut peak = consumer.map_or(0, |consumer| worker.table.left_behind.take(consumer));
+        let mut pinning = Vec::new();
+        for slot in others {
+            let Some(record) = worker.table.record(slot) else { continue };
+            if let Some(consumer) = consumer {
+                peak = peak.max(record.take_peak(consumer));
+            }
+            let numbers = record.read();
+            if numbers.flags.has(Flags::LIVE) {
                 totals.add(&numbers);
-                if numbers.flags.has(Flags::PINS) {
-                    pinning.push((slot, numbers));
-                }
-            }),
-            Some(consumer) => {
-                let mut largest = worker.table.left_behind.take(consumer);
-                worker.table.scan_live(|slot, numbers, record| {
-                    largest = largest.max(record.take_peak(consumer));
-                    totals.add(&numbers);
-                    if numbers.flags.has(Flags::PINS) {
-                        pinning.push((slot, numbers));
-                    }
-                });
-                peak = Some(largest.max(totals.hold_gap));
+            }
+            if numbers.flags.has(Flags::PINS) {
+                pinning.push((slot, numbers));
             }
         }
-        let mut report = HoldReport { hold_gap_peak: peak, ..HoldReport::empty(worker) };
+        let mut report = HoldReport::empty(worker);
         totals.fill(&mut report, worker.clock.now());
+        report.hold_gap_peak = consumer.map(|_| peak.max(report.hold_gap));
         for (_, details) in worker.table.details(&pinning) {
             report.add_pins(details.pins().unwrap_or_default());
         }
@@ -191,15 +191,60 @@ impl HoldReport {
     }
 }
 
-/// What a pass adds up. Nothing but numbers, so that they stay in registers.
-struct Totals {
+/// What a pass adds up of the heads. Few numbers, so that they stay in registers.
+struct Plains {
     published: u64,
+    held: u64,
+    gap: u64,
+    held_since: Ticks,
     lag: u64,
     slack: u64,
-    held: u64,
-    hold_gap: u64,
-    held_since: Ticks,
     by_kind: [KindReport; HoldKind::ALL.len()],
+}
+
+impl Plains {
+    fn new() -> Self {
+        Plains {
+            published: 0,
+            held: 0,
+            gap: 0,
+            held_since: Ticks(u32::MAX),
+            lag: 0,
+            slack: 0,
+            by_kind: Default::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, Plain { flags, held_since, gap, lag }: Plain) {
+        self.published += 1;
+        self.lag = self.lag.max(lag);
+        self.slack = self.slack.max(lag.saturating_sub(gap));
+        if flags.has(Flags::HELD) {
+            self.held += 1;
+            self.gap = self.gap.max(gap);
+            self.held_since = self.held_since.min(held_since);
+            if flags.has_kinds() {
+                self.add_kinds(flags, gap);
+            }
+        }
+    }
+
+    #[inline]
+    fn add_kinds(&mut self, flags: Flags, gap: u64) {
+        for kind in HoldKind::ALL {
+            if flags.has(Flags::bound_by(kind)) {
+                let of_kind = &mut self.by_kind[kind as usize];
+                of_kind.held += 1;
+                of_kind.hold_gap = of_kind.hold_gap.max(gap);
+            }
+        }
+    }
+}
+
+/// All that a pass adds up.
+struct Totals {
+    plain: Plains,
     physically_held: u64,
     physical_gap: u64,
     frozen: u64,
@@ -208,16 +253,10 @@ struct Totals {
     queued: Queued,
 }
 
-impl Totals {
-    fn new() -> Self {
+impl Default for Totals {
+    fn default() -> Self {
         Totals {
-            published: 0,
-            lag: 0,
-            slack: 0,
-            held: 0,
-            hold_gap: 0,
-            held_since: Ticks(u32::MAX),
-            by_kind: Default::default(),
+            plain: Plains::new(),
             physically_held: 0,
             physical_gap: 0,
             frozen: 0,
@@ -226,23 +265,24 @@ impl Totals {
             queued: Queued::default(),
         }
     }
+}
 
-    #[inline]
+impl Totals {
     fn add(&mut self, numbers: &Numbers) {
-        let flags = numbers.flags;
+        let Numbers { flags, held_since, gap, lag, slack, .. } = *numbers;
         if flags.has(Flags::FROZEN) {
-            self.add_frozen(numbers);
+            self.frozen += 1;
+            self.frozen_held += u64::from(flags.has(Flags::HELD));
+            self.frozen_gap = self.frozen_gap.max(gap);
         } else {
-            self.published += 1;
-            self.lag = self.lag.max(numbers.lag);
-            self.slack = self.slack.max(numbers.slack);
-            if flags.has(Flags::HELD) {
-                self.add_held(numbers);
-            }
-            if flags.has(Flags::PHYSICALLY_HELD) {
-                self.physically_held += 1;
-                self.physical_gap = self.physical_gap.max(numbers.physical_gap);
-            }
+            // What follows from lag and gap is not the slack of a point that has one of its own.
+            let known = self.plain.slack.max(slack);
+            self.plain.add(Plain { flags, held_since, gap, lag });
+            self.plain.slack = known;
+        }
+        if flags.has(Flags::PHYSICALLY_HELD) && !flags.has(Flags::FROZEN) {
+            self.physically_held += 1;
+            self.physical_gap = self.physical_gap.max(numbers.physical_gap);
         }
         if flags.has(Flags::QUEUED) {
             let Queued { instructions, batches } = &mut self.queued;
@@ -252,39 +292,16 @@ impl Totals {
         }
     }
 
-    #[inline]
-    fn add_held(&mut self, numbers: &Numbers) {
-        self.held += 1;
-        self.hold_gap = self.hold_gap.max(numbers.gap);
-        self.held_since = self.held_since.min(numbers.held_since);
-        if numbers.flags.has_kinds() {
-            for kind in HoldKind::ALL {
-                if numbers.flags.has(Flags::bound_by(kind)) {
-                    let of_kind = &mut self.by_kind[kind as usize];
-                    of_kind.held += 1;
-                    of_kind.hold_gap = of_kind.hold_gap.max(numbers.gap);
-                }
-            }
+    fn fill(self, report: &mut HoldReport, now: Duration) {
+        let Plains { published, held, gap, held_since, lag, slack, by_kind } = self.plain;
+        (report.published, report.held, report.hold_gap) = (published, held, gap);
+        if held > 0 {
+            report.hold_stalled = held_since.until(now);
         }
-    }
-
-    #[cold]
-    fn add_frozen(&mut self, numbers: &Numbers) {
-        self.frozen += 1;
-        self.frozen_held += u64::from(numbers.flags.has(Flags::HELD));
-        self.frozen_gap = self.frozen_gap.max(numbers.gap);
-    }
-
-    fn fill(&self, report: &mut HoldReport, now: Duration) {
-        (report.published, report.held, report.hold_gap) =
-            (self.published, self.held, self.hold_gap);
-        if self.held > 0 {
-            report.hold_stalled = self.held_since.until(now);
-        }
-        report.by_kind = self.by_kind;
-        (report.physically_held, report.physical_hold_gap) =
-            (self.physically_held, self.physical_gap);
-        (report.compaction_lag, report.owner_slack) = (self.lag, self.slack);
+        report.by_kind = by_kind;
+        report.physically_held = self.physically_held;
+        report.physical_hold_gap = self.physical_gap;
+        (report.compaction_lag, report.owner_slack) = (lag, slack);
         (report.frozen, report.frozen_held) = (self.frozen, self.frozen_held);
         report.frozen_hold_gap = self.frozen_gap;
         report.queued = self.queued;

@@ -51,10 +51,37 @@ impl<T: Timestamp> Snapshot<T> {
     }
 
     fn shows(&self, frontiers: &Frontiers<'_, T>) -> bool {
-        self.logical == *frontiers.logical
-            && self.physical.as_ref() == frontiers.physical
-            && self.upper.as_ref() == frontiers.upper
+        let same_pair = |one: &FrontierPair<T>, other: &FrontierPair<T>| {
+            same_frontier(&one.requested, &other.requested)
+                && same_frontier(&one.applied, &other.applied)
+        };
+        let same_physical = match (&self.physical, frontiers.physical) {
+            (Some(one), Some(other)) => same_pair(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        let same_upper = match (&self.upper, frontiers.upper) {
+            (Some(one), Some(other)) => same_frontier(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        same_pair(&self.logical, frontiers.logical)
+            && same_physical
+            && same_upper
             && same(self.holders.as_ref(), frontiers.holders)
+    }
+
+    /// Becomes the same as `other`, reusing what is allocated.
+    #[inline]
+    fn copy(&mut self, other: &Self) {
+        self.sequence = other.sequence;
+        self.logical.requested.clone_from(&other.logical.requested);
+        self.logical.applied.clone_from(&other.logical.applied);
+        reuse(&mut self.physical, other.physical.as_ref());
+        reuse(&mut self.upper, other.upper.as_ref());
+        if !same(self.holders.as_ref(), other.holders.as_ref()) {
+            self.holders.clone_from(&other.holders);
+        }
     }
 
     /// Takes over `frontiers`, reusing what is allocated.
@@ -67,6 +94,7 @@ impl<T: Timestamp> Snapshot<T> {
 }
 
 /// Clones into what is there.
+#[inline]
 fn reuse<V: Clone>(into: &mut Option<V>, from: Option<&V>) {
     match (into.as_mut(), from) {
         (Some(into), Some(from)) => into.clone_from(from),
@@ -102,7 +130,8 @@ impl<T: Timestamp> Cell<T> {
 /// The writer's end of a [`Cell`]: what it published last, and a snapshot to write the next into.
 pub(crate) struct CellWriter<T> {
     cell: Arc<Cell<T>>,
-    published: Arc<Snapshot<T>>,
+    /// The writer's own copy, so that it touches no count that others touch.
+    published: Snapshot<T>,
     /// The snapshot that came back from the last publication. Once its readers have let go of it,
     /// the next publication fills it again instead of allocating another.
     spare: Option<Arc<Snapshot<T>>>,
@@ -110,10 +139,11 @@ pub(crate) struct CellWriter<T> {
 
 impl<T: Timestamp> CellWriter<T> {
     pub(crate) fn new(cell: Arc<Cell<T>>) -> Self {
-        let published = cell.load();
+        let published = Snapshot::clone(&cell.load());
         CellWriter { cell, published, spare: None }
     }
 
+    #[inline]
     pub(crate) fn published(&self) -> &Snapshot<T> {
         &self.published
     }
@@ -123,39 +153,45 @@ impl<T: Timestamp> CellWriter<T> {
         if self.published.shows(frontiers) {
             return false;
         }
-        self.replace(|next, _| next.assign(frontiers));
+        self.published.assign(frontiers);
+        self.replace();
         true
     }
 
     /// Publishes a logical pair, with all else as it was.
     #[inline]
     pub(crate) fn publish_logical(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
-        self.replace(|next, last| {
-            next.logical.requested.clone_from(requested);
-            next.logical.applied.clone_from(applied);
-            next.physical.clone_from(&last.physical);
-            next.upper.clone_from(&last.upper);
-            next.holders.clone_from(&last.holders);
-        });
+        self.published.logical.requested.clone_from(requested);
+        self.published.logical.applied.clone_from(applied);
+        self.replace();
     }
 
-    /// Publishes the snapshot that `fill` makes of an old one, given the last one.
+    /// Publishes the writer's own copy, in the snapshot that came back if nobody looks at it.
     #[inline]
-    fn replace(&mut self, fill: impl FnOnce(&mut Snapshot<T>, &Snapshot<T>)) {
-        let mut next = self.spare.take().unwrap_or_else(|| Arc::new(Snapshot::minimum()));
-        if Arc::get_mut(&mut next).is_none() {
-            // A reader still looks at it: leave it to the reader.
-            next = Arc::new(Snapshot::minimum());
-        }
-        if let Some(unshared) = Arc::get_mut(&mut next) {
-            fill(unshared, &self.published);
-            unshared.sequence = self.published.sequence + 1;
-        }
-        let previous = std::mem::replace(&mut self.published, Arc::clone(&next));
-        let replaced = self.cell.current.swap(next);
-        debug_assert!(Arc::ptr_eq(&previous, &replaced), "a point has one writer");
-        drop(previous);
-        self.spare = Some(replaced);
+    fn replace(&mut self) {
+        self.published.sequence += 1;
+        let spare = self.spare.take();
+        let next = match spare {
+            Some(mut spare) => match Arc::get_mut(&mut spare) {
+                Some(unshared) => {
+                    unshared.copy(&self.published);
+                    spare
+                }
+                // A reader still looks at it: leave it to the reader.
+                None => Arc::new(self.published.clone()),
+            },
+            None => Arc::new(self.published.clone()),
+        };
+        self.spare = Some(self.cell.current.swap(next));
+    }
+}
+
+/// Whether two frontiers are the same: of one element each, as most are, at a glance.
+#[inline]
+pub(crate) fn same_frontier<T: Timestamp>(one: &Antichain<T>, other: &Antichain<T>) -> bool {
+    match (one.elements(), other.elements()) {
+        ([one], [other]) => one == other,
+        _ => one == other,
     }
 }
 

@@ -32,7 +32,7 @@ use crate::holders::Pins;
 use crate::layout::{Mirror, Mirrors};
 use crate::mirror::{MirrorChunk, Turn};
 use crate::peaks::{CONSUMERS, Peaks};
-use crate::record::{Flags, Head, Numbers, Record, Rest};
+use crate::record::{Flags, Head, Numbers, Plain, Record, Rest};
 use crate::role::Role;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::view::Details;
@@ -338,6 +338,43 @@ impl SlotTable {
                 each(index, numbers, record);
             }
         });
+    }
+
+    /// Calls `plain` with what the head of each live slot says, and `other` with the index of each
+    /// slot whose head does not say all, or that has a peak for a consumer in `mask`.
+    ///
+    /// The loop that a report spends its time in: it reads one cache line for a slot, front to back.
+    #[inline(always)]
+    pub(crate) fn scan_heads(
+        &self,
+        mask: u64,
+        mut plain: impl FnMut(Plain),
+        mut other: impl FnMut(usize),
+    ) {
+        // Pairs with the release store in `add`.
+        let mut left = self.high_water.load(Ordering::Acquire);
+        let mut first = 0;
+        for chunk in self.chunks.iter().map_while(OnceLock::get) {
+            let heads = &chunk.heads[..left.min(chunk.heads.len())];
+            for (offset, head) in heads.iter().enumerate() {
+                match head.read_plain(mask) {
+                    Some(found) if found.flags.has(Flags::LIVE) => plain(found),
+                    Some(_) => {}
+                    None => other(first + offset),
+                }
+            }
+            first += heads.len();
+            left -= heads.len();
+            if left == 0 {
+                break;
+            }
+        }
+    }
+
+    /// The record of a slot that was ever used.
+    pub(crate) fn record(&self, index: usize) -> Option<Record<'_>> {
+        let (chunk, offset) = place(index);
+        self.chunks[chunk].get().map(|chunk| chunk.record(offset))
     }
 
     /// Calls `each` with the index and the record of every slot that was ever used.

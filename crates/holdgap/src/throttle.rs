@@ -21,8 +21,11 @@ pub(crate) struct Throttle {
     due: AtomicU64,
 }
 
+/// Of up to five hundred years; what is longer is as long.
+#[inline]
 fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 impl Throttle {
