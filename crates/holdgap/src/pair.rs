@@ -75,6 +75,7 @@ impl<T: Distance> FrontierPair<T> {
     /// # Cost
     ///
     /// No locks, no allocations; one comparison for each pair of elements.
+    #[inline]
     pub fn hold_gap(&self, upper: Option<&Antichain<T>>) -> Result<HoldGap, InvalidPair> {
         if same_frontier(&self.requested, &self.applied) {
             return Ok(HoldGap::default());

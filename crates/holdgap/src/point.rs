@@ -86,10 +86,19 @@ impl<T: Distance> Point<T> {
         if stood && same_frontier(&published.requested, requested) {
             return;
         }
+        self.set_changed(requested, applied, stood);
+    }
+
+    #[inline(never)]
+    fn set_changed(&mut self, requested: &Antichain<T>, applied: &Antichain<T>, stood: bool) {
         let before = self.numbers;
         self.writer.publish_logical(requested, applied);
-        self.measure(stood);
-        self.raise(before.gap.max(self.numbers.gap));
+        let quiet = !before.flags.has(Flags::HELD) && same_frontier(requested, applied);
+        // Neither held before nor now, and nothing to measure against: its numbers stay as they are.
+        if !quiet || self.writer.published().upper.is_some() {
+            self.measure(stood);
+            self.raise(before.gap.max(self.numbers.gap));
+        }
         self.load(None);
         self.write(self.numbers != before, Shown::Frontiers);
     }
@@ -143,6 +152,7 @@ impl<T: Distance> Point<T> {
     }
 
     /// Measures what was just published; `stood` if the applied frontier is where it was.
+    #[inline(never)]
     fn measure(&mut self, stood: bool) {
         let was_held = self.numbers.flags.has(Flags::HELD);
         let snapshot = self.writer.published();

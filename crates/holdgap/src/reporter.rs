@@ -54,7 +54,7 @@ impl Reporter {
     ///
     /// # Cost
     ///
-    /// Throttled: one relaxed load and a compare. Else as [`report`](Self::report).
+    /// Throttled: one load of sixteen bytes under a sequence, and a compare. Else as [`report`](Self::report).
     #[inline]
     pub fn tick(&self, now: Instant) -> Option<HoldReport> {
         self.throttle.turn(now).then(|| self.report())

@@ -75,10 +75,9 @@ impl<T: Timestamp> Snapshot<T> {
     #[inline]
     fn copy(&mut self, other: &Self) {
         self.sequence = other.sequence;
-        self.logical.requested.clone_from(&other.logical.requested);
-        self.logical.applied.clone_from(&other.logical.applied);
-        reuse(&mut self.physical, other.physical.as_ref());
-        reuse(&mut self.upper, other.upper.as_ref());
+        assign_pair(&mut self.logical, &other.logical);
+        reuse(&mut self.physical, other.physical.as_ref(), assign_pair);
+        reuse(&mut self.upper, other.upper.as_ref(), assign);
         if !same(self.holders.as_ref(), other.holders.as_ref()) {
             self.holders.clone_from(&other.holders);
         }
@@ -86,18 +85,33 @@ impl<T: Timestamp> Snapshot<T> {
 
     /// Takes over `frontiers`, reusing what is allocated.
     fn assign(&mut self, frontiers: &Frontiers<'_, T>) {
-        self.logical.clone_from(frontiers.logical);
-        reuse(&mut self.physical, frontiers.physical);
-        reuse(&mut self.upper, frontiers.upper);
-        reuse(&mut self.holders, frontiers.holders);
+        assign_pair(&mut self.logical, frontiers.logical);
+        reuse(&mut self.physical, frontiers.physical, assign_pair);
+        reuse(&mut self.upper, frontiers.upper, assign);
+        reuse(&mut self.holders, frontiers.holders, Clone::clone_from);
     }
 }
 
-/// Clones into what is there.
+/// Makes a frontier the same as another. Most have one element, which is all that moves then.
 #[inline]
-fn reuse<V: Clone>(into: &mut Option<V>, from: Option<&V>) {
+fn assign<T: Timestamp>(into: &mut Antichain<T>, from: &Antichain<T>) {
+    match from.elements() {
+        [time] => *into = Antichain::from_elem(time.clone()),
+        _ => into.clone_from(from),
+    }
+}
+
+#[inline]
+fn assign_pair<T: Timestamp>(into: &mut FrontierPair<T>, from: &FrontierPair<T>) {
+    assign(&mut into.requested, &from.requested);
+    assign(&mut into.applied, &from.applied);
+}
+
+/// Takes over a value by `assign` where there is one to take its place.
+#[inline]
+fn reuse<V: Clone>(into: &mut Option<V>, from: Option<&V>, assign: impl FnOnce(&mut V, &V)) {
     match (into.as_mut(), from) {
-        (Some(into), Some(from)) => into.clone_from(from),
+        (Some(into), Some(from)) => assign(into, from),
         _ => *into = from.cloned(),
     }
 }
@@ -161,8 +175,8 @@ impl<T: Timestamp> CellWriter<T> {
     /// Publishes a logical pair, with all else as it was.
     #[inline]
     pub(crate) fn publish_logical(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
-        self.published.logical.requested.clone_from(requested);
-        self.published.logical.applied.clone_from(applied);
+        assign(&mut self.published.logical.requested, requested);
+        assign(&mut self.published.logical.applied, applied);
         self.replace();
     }
 

@@ -83,6 +83,7 @@ impl Chunk {
 }
 
 /// The chunk that holds a slot, and the slot's place in it.
+#[inline]
 fn place(index: usize) -> (usize, usize) {
     let chunk = (index / FIRST_CHUNK + 1).ilog2() as usize;
     (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))

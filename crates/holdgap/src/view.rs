@@ -142,6 +142,7 @@ impl<T: Distance> Details for Described<T> {
 }
 
 /// `base` with what a snapshot's frontiers say; and how many of its pairs are invalid.
+#[inline]
 pub(crate) fn measured<T: Distance>(base: Numbers, snapshot: &Snapshot<T>) -> (Numbers, u64) {
     let upper = snapshot.upper.as_ref();
     let mut invalid = 0;
