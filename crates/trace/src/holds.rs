@@ -75,6 +75,8 @@ pub(crate) struct Holds<T: Timestamp> {
     physical: MutableAntichain<T>,
     /// Who stands where, logically: for each time, by kind.
     standing: BTreeMap<T, Standing>,
+    /// Counts the changes.
+    changes: u64,
 }
 
 /// Who stands at one time: the holds of each kind.
@@ -83,11 +85,16 @@ type Standing = [BTreeSet<HoldId>; HoldKind::ALL.len()];
 impl<T: Timestamp + Lattice> Holds<T> {
     pub(crate) fn new() -> Self {
         let (logical, physical) = (MutableAntichain::new(), MutableAntichain::new());
-        Holds { holds: BTreeMap::new(), logical, physical, standing: BTreeMap::new() }
+        Holds { holds: BTreeMap::new(), logical, physical, standing: BTreeMap::new(), changes: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.holds.is_empty()
+    }
+
+    /// How often anything changed here: who holds what, or what a holder is called.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub(crate) fn get(&self, id: HoldId) -> Option<&Hold<T>> {
@@ -190,6 +197,7 @@ impl<T: Timestamp + Lattice> Holds<T> {
     }
 
     fn count(&mut self, at: &Compaction<T>, by: i64) {
+        self.changes += 1;
         drop(self.logical.update_iter(at.logical.iter().map(|time| (time.clone(), by))));
         drop(self.physical.update_iter(at.physical.iter().map(|time| (time.clone(), by))));
     }

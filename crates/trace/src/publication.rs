@@ -96,6 +96,8 @@ struct State<B: SharedBatch> {
     meter: Option<Arc<Meter>>,
     /// Who stands at the applied frontier while that trails the requested one: what was published.
     binding: Arc<Holders>,
+    /// What that was read off: the count of changes of the holds, and the applied frontier.
+    bound: (u64, Antichain<B::Time>),
     /// Whether a waker was fired and the writer has not looked since.
     woken: bool,
 }
@@ -165,6 +167,7 @@ impl<B: SharedBatch> Publication<B> {
             point: None,
             meter: None,
             binding: Arc::default(),
+            bound: (0, Antichain::new()),
             woken: false,
         };
         // Relaxed: uniqueness is all that is asked of it.
@@ -604,8 +607,18 @@ impl<B: SharedBatch> State<B> {
         if !held && self.binding.is_empty() {
             return;
         }
+        let (changes, applied) = &self.bound;
+        if held && *changes == self.holds.changes() && *applied == self.applied.logical {
+            return;
+        }
         let binding =
             if held { self.holds.binding(&self.applied.logical) } else { Holders::default() };
+        if held {
+            self.bound = (self.holds.changes(), self.applied.logical.clone());
+        } else {
+            // To be read off anew when it is held again.
+            self.bound.1.clear();
+        }
         if binding != *self.binding {
             self.binding = Arc::new(binding);
         }
