@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Head   64 B   sequence · 2 × (tag, gap, lag) · raised           a scan reads these
-//! Rest  128 B   2 × (slack, physical gap, queues) · peaks · pins   few points have any
+//! Rest  112 B   2 × (slack, physical gap, queues) · peaks · pins   few points have any
 //! Text 1536 B   holders' and names' sequences
 //!               2 × frontiers · 2 × holders · 2 × names            for people
 //! ```

@@ -219,7 +219,7 @@ pub struct Head {
 }
 
 /// What few points have. See [`layout`](crate::layout).
-#[repr(C, align(64))]
+#[repr(C)]
 #[derive(Default)]
 pub struct Rest {
     versions: [[AtomicU64; REST]; 2],
@@ -245,15 +245,23 @@ impl Rest {
 }
 
 const _: () = assert!(std::mem::offset_of!(Head, sequence) == 0);
-const _: () = assert!(size_of::<Head>() == 64 && size_of::<Rest>() == 128);
+const _: () = assert!(size_of::<Head>() == 64 && size_of::<Rest>() == 112);
 
 /// What is read of a point that nothing unusual is the matter with: its head alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Plain {
+    pub(crate) generation: u16,
     pub(crate) flags: Flags,
     pub(crate) held_since: Ticks,
     pub(crate) gap: u64,
     pub(crate) lag: u64,
+}
+
+impl From<Plain> for Numbers {
+    fn from(Plain { generation, flags, held_since, gap, lag }: Plain) -> Self {
+        let slack = lag.saturating_sub(gap);
+        Numbers { generation, flags, held_since, gap, lag, slack, ..Numbers::default() }
+    }
 }
 
 impl Head {
@@ -273,7 +281,8 @@ impl Head {
                 let unusual = flags.has_any(Flags::UNUSUAL);
                 let unusual = unusual || self.raised.load(Ordering::Relaxed) & mask != 0;
                 let held_since = Ticks((tag >> 32) as u32);
-                return (!unusual).then_some(Plain { flags, held_since, gap, lag });
+                let generation = (tag >> 16) as u16;
+                return (!unusual).then_some(Plain { generation, flags, held_since, gap, lag });
             }
             before = self.sequence.load(Ordering::Acquire);
         }

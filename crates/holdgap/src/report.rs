@@ -164,7 +164,7 @@ impl HoldReport {
         let consumer = consumer.map(Consumer::index);
         let mask = consumer.map_or(0, |consumer| 1 << consumer);
         let (mut plain, mut others) = (Plains::new(), Vec::new());
-        worker.table.scan_heads(mask, |found| plain.add(found), |slot| others.push(slot));
+        worker.table.scan_heads(mask, |_, found| plain.add(found), |slot| others.push(slot));
         let mut totals = Totals { plain, ..Totals::default() };
         let mut peak = consumer.map_or(0, |consumer| worker.table.left_behind.take(consumer));
         let mut pinning = Vec::new();
@@ -216,7 +216,7 @@ impl Plains {
     }
 
     #[inline(always)]
-    fn add(&mut self, Plain { flags, held_since, gap, lag }: Plain) {
+    fn add(&mut self, Plain { flags, held_since, gap, lag, .. }: Plain) {
         self.published += 1;
         self.lag = self.lag.max(lag);
         self.slack = self.slack.max(lag.saturating_sub(gap));
@@ -269,7 +269,7 @@ impl Default for Totals {
 
 impl Totals {
     fn add(&mut self, numbers: &Numbers) {
-        let Numbers { flags, held_since, gap, lag, slack, .. } = *numbers;
+        let Numbers { generation, flags, held_since, gap, lag, slack, .. } = *numbers;
         if flags.has(Flags::FROZEN) {
             self.frozen += 1;
             self.frozen_held += u64::from(flags.has(Flags::HELD));
@@ -277,7 +277,7 @@ impl Totals {
         } else {
             // What follows from lag and gap is not the slack of a point that has one of its own.
             let known = self.plain.slack.max(slack);
-            self.plain.add(Plain { flags, held_since, gap, lag });
+            self.plain.add(Plain { generation, flags, held_since, gap, lag });
             self.plain.slack = known;
         }
         if flags.has(Flags::PHYSICALLY_HELD) && !flags.has(Flags::FROZEN) {

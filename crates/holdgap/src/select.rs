@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::record::{Flags, Numbers};
+use crate::record::{Flags, Numbers, Plain, Record};
 use crate::shared::WorkerShared;
 use crate::sync::Arc;
 use crate::view::PointView;
@@ -63,16 +63,26 @@ pub(crate) fn select<'a>(
     let mut worst = BinaryHeap::new();
     let mut total = 0;
     for (place, worker) in workers.iter().enumerate() {
-        worker.table.scan_live(|slot, numbers, _| {
+        let mut others = Vec::new();
+        let mut add = |slot, numbers: Numbers| {
             total += 1;
-            let found = Found { rank: worst_first(numbers), place, slot, numbers };
+            let rank = worst_first(numbers);
+            let better = |least: &Found| (rank, place, slot) < least.key();
             if worst.len() < end {
-                worst.push(found);
-            } else if worst.peek().is_some_and(|least| found < *least) {
+                worst.push(Found { rank, place, slot, numbers });
+            } else if worst.peek().is_some_and(better) {
                 worst.pop();
-                worst.push(found);
+                worst.push(Found { rank, place, slot, numbers });
             }
-        });
+        };
+        let plain = |slot, found: Plain| add(slot, found.into());
+        worker.table.scan_heads(0, plain, |slot| others.push(slot));
+        for slot in others {
+            let numbers = worker.table.record(slot).map(Record::read);
+            if let Some(numbers) = numbers.filter(|numbers| numbers.flags.has(Flags::LIVE)) {
+                add(slot, numbers);
+            }
+        }
     }
     let found = worst.into_sorted_vec();
     let page = found.get(offset..).unwrap_or_default();

@@ -349,7 +349,7 @@ impl SlotTable {
     pub(crate) fn scan_heads(
         &self,
         mask: u64,
-        mut plain: impl FnMut(Plain),
+        mut plain: impl FnMut(usize, Plain),
         mut other: impl FnMut(usize),
     ) {
         // Pairs with the release store in `add`.
@@ -359,7 +359,7 @@ impl SlotTable {
             let heads = &chunk.heads[..left.min(chunk.heads.len())];
             for (offset, head) in heads.iter().enumerate() {
                 match head.read_plain(mask) {
-                    Some(found) if found.flags.has(Flags::LIVE) => plain(found),
+                    Some(found) if found.flags.has(Flags::LIVE) => plain(first + offset, found),
                     Some(_) => {}
                     None => other(first + offset),
                 }

@@ -29,7 +29,7 @@ pub struct SegmentOptions {
     pub folder: Option<PathBuf>,
     /// What the process is called; by default the name of its program. At most 64 bytes are shown.
     pub name: Option<String>,
-    /// How many slots for points the segment may have, 1,728 bytes each; 65,536 by default. They
+    /// How many slots for points the segment may have, 1,712 bytes each; 65,536 by default. They
     /// are taken as points come, in groups that double for each worker.
     pub max_points: u64,
 }

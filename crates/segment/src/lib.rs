@@ -39,7 +39,7 @@
 //! # Trade-offs
 //!
 //! - A publication stores some two dozen words more (for integer timestamps), and nothing else: no
-//!   system call, no lock, no allocation. A point takes 1,728 bytes of the file.
+//!   system call, no lock, no allocation. A point takes 1,712 bytes of the file.
 //! - One thread beats: once a second it notes that the process lives, and what is pinned, which
 //!   changes where nobody publishes. These, and what a worker's publishers measure at all, may be a
 //!   second old.

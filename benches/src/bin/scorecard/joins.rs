@@ -30,7 +30,14 @@ pub(crate) fn new_worker() -> Worker {
 type Input = InputSession<u64, (u64, u64), isize>;
 
 /// Fills two arrangements with the same rows for everyone, and seals them.
-fn fill(worker: &mut Worker, inputs: &mut [Input; 2], probe: &ProbeHandle<u64>) {
+///
+/// `merge` lets the owner's handles say, after each round, how far merging may go.
+fn fill(
+    worker: &mut Worker,
+    inputs: &mut [Input; 2],
+    probe: &ProbeHandle<u64>,
+    mut merge: impl FnMut(u64),
+) {
     let mut seed = 0x2545_f491_4f6c_dd1d;
     for round in 0..ROUNDS {
         for input in inputs.iter_mut() {
@@ -43,6 +50,7 @@ fn fill(worker: &mut Worker, inputs: &mut [Input; 2], probe: &ProbeHandle<u64>) 
         while probe.less_than(&(round + 1)) {
             worker.step();
         }
+        merge(round + 1);
     }
 }
 
@@ -71,7 +79,7 @@ fn shared() -> Duration {
             })
             .collect::<Vec<_>>()
     });
-    fill(&mut maintenance, &mut inputs, &probe);
+    fill(&mut maintenance, &mut inputs, &probe, |_| {});
     let done = ProbeHandle::new();
     interactive.dataflow(|scope| {
         let [left, right] = ["u1", "u2"].map(|id| {
@@ -87,7 +95,7 @@ fn shared() -> Duration {
 fn own() -> Duration {
     let mut worker = new_worker();
     let (mut inputs, probe) = ([Input::new(), Input::new()], ProbeHandle::new());
-    let traces = worker.dataflow(|scope| {
+    let mut traces = worker.dataflow(|scope| {
         let [left, right] = &mut inputs;
         [left, right].map(|input| {
             let rows: Arranged<'_, TraceAgent<_>> = input.to_collection(scope).arrange_by_key();
@@ -95,7 +103,11 @@ fn own() -> Duration {
             rows.trace
         })
     });
-    fill(&mut worker, &mut inputs, &probe);
+    fill(&mut worker, &mut inputs, &probe, |sealed| {
+        // As a shared arrangement's owner, who has no opinion on merging.
+        let sealed = Antichain::from_elem(sealed);
+        traces.iter_mut().for_each(|trace| trace.set_physical_compaction(sealed.borrow()));
+    });
     let done = ProbeHandle::new();
     worker.dataflow(|scope| {
         let [mut left, mut right] = traces;
