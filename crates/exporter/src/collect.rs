@@ -3,7 +3,8 @@
 use metrics::{Label, Unit};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use crate::source::{Found, Processes, Source};
+use crate::found::{Found, Processes};
+use crate::source::Source;
 use crate::worst;
 
 /// All series of what is watched, in Prometheus' text format, and those of each worker's `most` worst

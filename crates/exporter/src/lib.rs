@@ -8,6 +8,7 @@
 
 mod args;
 mod collect;
+mod found;
 mod inspect;
 mod pages;
 mod replica;
@@ -33,9 +34,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::args::{Args, Command};
+use crate::found::Found;
 use crate::replica::{Driver, spelled};
 use crate::server::{Site, router};
-use crate::source::{Found, Source};
+use crate::source::Source;
 use crate::text::plain;
 use crate::watch::Watch;
 

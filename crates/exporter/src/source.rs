@@ -1,8 +1,9 @@
 //! Where what is served comes from: the embedded replica's registry, or other processes' segments.
 
-use holdgap::{HoldReport, Page, PointView, Registry, Role, Scraper};
+use holdgap::{Page, Registry, Role, Scraper};
 
-use crate::watch::{Process, Watch};
+use crate::found::Found;
+use crate::watch::Watch;
 
 /// What is watched.
 pub(crate) enum Source {
@@ -15,36 +16,6 @@ pub(crate) enum Source {
     },
     /// Other processes.
     Attached(Watch),
-}
-
-/// What one look found.
-#[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) reports: Vec<HoldReport>,
-    /// The worst points of each worker, by the prefix of their process's series.
-    pub(crate) worst: Vec<(String, Vec<PointView>)>,
-    /// The other processes, where these are watched.
-    pub(crate) processes: Option<Processes>,
-}
-
-/// What one look found of other processes beside their points.
-#[derive(Default)]
-pub(crate) struct Processes {
-    pub(crate) seen: Vec<Process>,
-    /// How often a file could not be read, by the reason.
-    pub(crate) unreadable: Vec<(&'static str, u64)>,
-}
-
-impl Found {
-    /// What one look finds in a registry of this process.
-    pub(crate) fn of(registry: &Registry, scraper: &Scraper, most: usize) -> Self {
-        let worst = registry.workers().into_iter().flat_map(|worker| worker.worst(most));
-        Found {
-            reports: scraper.reports(),
-            worst: vec![(registry.options().prefix.clone(), worst.collect())],
-            processes: None,
-        }
-    }
 }
 
 impl Source {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use holdgap::{Page, PointView};
 use holdgap_segment::{Folder, Segment, Unreadable};
 
-use crate::source::{Found, Processes};
+use crate::found::{Found, Process, Processes};
 use crate::text::{bounded, plain};
 
 /// The folders whose segments are served.
@@ -25,16 +25,6 @@ struct Complaints {
     counts: BTreeMap<&'static str, u64>,
     /// What was said already, so that it is said once.
     said: BTreeSet<(PathBuf, &'static str)>,
-}
-
-/// What is served of a process beside its points.
-#[derive(Clone, Debug)]
-pub(crate) struct Process {
-    /// The value of the label `process`.
-    pub(crate) label: String,
-    pub(crate) up: bool,
-    pub(crate) since_heartbeat: Duration,
-    pub(crate) not_shown: u64,
 }
 
 impl Watch {

@@ -4,7 +4,6 @@ use timely::PartialOrder;
 use timely::progress::{Antichain, Timestamp};
 
 use crate::distance::{Distance, frontier_distance};
-use crate::snapshot::same_frontier;
 
 /// A compaction frontier that was requested, and the one that was applied.
 ///
@@ -88,6 +87,15 @@ impl<T: Distance> FrontierPair<T> {
             _ => &self.requested,
         };
         Ok(HoldGap { held: true, distance: frontier_distance(&self.applied, target) })
+    }
+}
+
+/// Whether two frontiers are the same: of one element each, as most are, at a glance.
+#[inline]
+pub(crate) fn same_frontier<T: Timestamp>(one: &Antichain<T>, other: &Antichain<T>) -> bool {
+    match (one.elements(), other.elements()) {
+        ([one], [other]) => one == other,
+        _ => one == other,
     }
 }
 

@@ -5,9 +5,10 @@ use crossbeam_epoch::Collector;
 
 use crate::distance::Distance;
 use crate::layout::Mirrors;
+use crate::measures::WorkerState;
 use crate::options::RegistryOptions;
 use crate::point::Point;
-use crate::report::{HoldReport, Measures};
+use crate::report::HoldReport;
 use crate::reporter::{Reporter, ReporterOptions};
 use crate::role::Role;
 use crate::scraper::Scraper;
@@ -172,24 +173,6 @@ impl std::fmt::Debug for Registry {
             .field("workers", &self.workers())
             .finish()
     }
-}
-
-/// What a segment keeps of a worker beside its points: see [`Registry::refresh_mirror`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WorkerState {
-    /// The role of its runtime.
-    pub role: Role,
-    /// Its timely index.
-    pub worker: usize,
-    /// How many points it has.
-    pub points: u64,
-    /// How many of these the mirror has no room for.
-    pub not_shown: u64,
-    /// What its publishers measure.
-    pub measures: Measures,
-    /// How many invalid pairs it has published.
-    pub invalid_pairs: u64,
 }
 
 /// A timely runtime, known by its role: see [`Registry::runtime`].

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::consumer::Consumer;
+use crate::copies::RecordCopy;
 use crate::holders::{Pins, Queued};
 use crate::kind::HoldKind;
-use crate::layout::RecordCopy;
+use crate::measures::{Measures, WorkerState};
 use crate::record::{Flags, Numbers, Plain, Ticks};
-use crate::registry::WorkerState;
 use crate::role::Role;
 use crate::shared::WorkerShared;
 use crate::sync::{Arc, Ordering};
@@ -63,23 +63,6 @@ pub struct HoldReport {
     /// The process, where several are watched from outside: the value of the label `process`.
     pub process: Option<Arc<str>>,
     pub(crate) prefix: String,
-}
-
-/// What the publishers of a worker measure. What they do not is zero in a report because nobody
-/// measures it, and absent from the gauges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Measures {
-    /// Where their traces stand physically.
-    pub physical: bool,
-    /// What their traces have sealed: lag and slack.
-    pub lag: bool,
-    /// Who holds: what is told apart by kind.
-    pub holders: bool,
-    /// What is pinned.
-    pub pins: bool,
-    /// What waits in queues.
-    pub queues: bool,
 }
 
 /// The live points that holders of one kind bind: at least one of them stands at the meet.

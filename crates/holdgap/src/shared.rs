@@ -5,8 +5,8 @@ use crossbeam_epoch::Collector;
 
 use crate::clock::Clock;
 use crate::layout::Mirrors;
+use crate::measures::Measures;
 use crate::options::RegistryOptions;
-use crate::report::Measures;
 use crate::role::Role;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, OnceLock, Ordering};
 use crate::table::SlotTable;

@@ -4,7 +4,7 @@ use arc_swap::ArcSwap;
 use timely::progress::{Antichain, Timestamp};
 
 use crate::holders::{Holders, Queued};
-use crate::pair::FrontierPair;
+use crate::pair::{FrontierPair, same_frontier};
 use crate::sync::Arc;
 
 /// The frontiers that a trace published together: true of it at one moment.
@@ -197,15 +197,6 @@ impl<T: Timestamp> CellWriter<T> {
             None => Arc::new(self.published.clone()),
         };
         self.spare = Some(self.cell.current.swap(next));
-    }
-}
-
-/// Whether two frontiers are the same: of one element each, as most are, at a glance.
-#[inline]
-pub(crate) fn same_frontier<T: Timestamp>(one: &Antichain<T>, other: &Antichain<T>) -> bool {
-    match (one.elements(), other.elements()) {
-        ([one], [other]) => one == other,
-        _ => one == other,
     }
 }
 

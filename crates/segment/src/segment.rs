@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use holdgap::layout::{HEAD_WORDS, REST_WORDS, RecordCopy, TEXT_SEQUENCES, TEXT_WORDS};
+use holdgap::copies::{HEAD_WORDS, REST_WORDS, RecordCopy, TEXT_SEQUENCES, TEXT_WORDS};
 use holdgap::{HoldReport, PointView, WorkerState};
 use rustix::fs::{Mode, OFlags, open};
 

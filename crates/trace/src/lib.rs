@@ -85,6 +85,7 @@ mod reader;
 mod seals;
 mod sharing;
 mod spine;
+mod state;
 
 pub use arrange::{ArrangeShared, ArrangeSharedBySelf};
 pub use batch::{ArcBatch, ArcCursor, ArcMerger, KeyBatch, SharableTrace, SharedBatch, ValBatch};

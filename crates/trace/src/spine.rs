@@ -29,7 +29,8 @@ use crate::batch::{KeyBatch, SharableTrace, SharedBatch, ValBatch};
 use crate::chain::Chain;
 use crate::holds::Compaction;
 use crate::meter::Meter;
-use crate::publication::{Publication, Settled};
+use crate::publication::Publication;
+use crate::state::Settled;
 
 /// A shared spine for `(key, val)` arrangements: differential's `ValSpine`, shareable.
 pub type SharedValSpine<K, V, T, R> = SharedSpine<Spine<ValBatch<K, V, T, R>>>;
