@@ -8,35 +8,15 @@
 #![allow(clippy::print_stdout, reason = "prints the ratio")]
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use holdgap::{Registry, Role};
-use holdgap_benches::{median, peer, points};
+use holdgap_benches::{beside_reporters, median, peer, points};
 use timely::progress::Antichain;
 
 const REPORTERS: usize = 8;
-const PERIOD: Duration = Duration::from_millis(10);
 const OPERATIONS: u64 = 200_000;
-
-/// Runs `work` while so many threads call `report` at their pace.
-fn beside_reporters<R>(reporters: usize, report: impl Fn() + Sync, work: impl FnOnce() -> R) -> R {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..reporters {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    report();
-                    std::thread::sleep(PERIOD);
-                }
-            });
-        }
-        let result = work();
-        done.store(true, Ordering::Relaxed);
-        result
-    })
-}
 
 fn timed(mut operation: impl FnMut(u64)) -> Duration {
     let start = Instant::now();

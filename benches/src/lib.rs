@@ -5,6 +5,7 @@
 //! takes each slot's mutex twice and clones a frontier each time.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -105,6 +106,29 @@ pub fn points(worker: &Worker, count: u64) -> Vec<Point<u64>> {
         point
     };
     (0..count).map(point).collect()
+}
+
+/// Runs `work` while so many threads call `report` a hundred times a second each.
+pub fn beside_reporters<R>(
+    reporters: usize,
+    report: impl Fn() + Sync,
+    work: impl FnOnce() -> R,
+) -> R {
+    const PERIOD: Duration = Duration::from_millis(10);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..reporters {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    report();
+                    std::thread::sleep(PERIOD);
+                }
+            });
+        }
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        result
+    })
 }
 
 /// The middle of some durations.

@@ -68,6 +68,8 @@ mod kind;
 pub mod layout;
 mod measures;
 mod mirror;
+#[cfg(all(test, holdgap_loom))]
+mod models;
 mod options;
 mod pair;
 mod peaks;

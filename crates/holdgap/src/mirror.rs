@@ -12,9 +12,9 @@
 //! - *dirty*: the attacher is at it, and the point has been published meanwhile.
 //! - *claimed*: the slot is the point's writer's, for good.
 //!
-//! *The writer*, when it has published: claimed, it shows. Free, it claims and shows. Filling, it
-//! marks the slot dirty and leaves the showing to the attacher, which has yet to look again; if the
-//! attacher was done in between, the slot is claimed, and it shows. Three steps at most.
+//! *The writer*, when it has published: claimed, it shows. Free, it claims and shows. Filling or
+//! dirty, it marks the slot dirty and leaves the showing to the attacher, which has yet to look again;
+//! if the attacher was done in between, the slot is claimed, and it shows. Four steps at most.
 //!
 //! *The attacher* turns free into filling, shows what is published, and turns filling into claimed.
 //! If that fails, the slot is dirty: it turns it back into filling and shows anew.
@@ -33,7 +33,6 @@ const DIRTY: u8 = 2;
 const CLAIMED: u8 = 3;
 
 /// Who writes a slot.
-#[derive(Default)]
 pub(crate) struct Claim(AtomicU8);
 
 /// What a writer that has published is to do.
@@ -48,6 +47,11 @@ pub(crate) enum Turn {
 }
 
 impl Claim {
+    /// Nobody's yet.
+    pub(crate) fn new() -> Self {
+        Claim(AtomicU8::new(FREE))
+    }
+
     /// The writer's turn, after it has published. A load once the slot is claimed.
     #[inline]
     pub(crate) fn turn(&self) -> Turn {
@@ -59,15 +63,18 @@ impl Claim {
     fn contended(&self) -> Turn {
         let swap =
             |from, to| self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        let mark = || match swap(FILLING, DIRTY) {
+            Ok(_) => Turn::None,
+            // It was done in between; nothing else leaves this state but the writer itself.
+            Err(_) => Turn::All,
+        };
         match swap(FREE, CLAIMED) {
             Ok(_) => Turn::All,
-            Err(FILLING) => match swap(FILLING, DIRTY) {
-                Ok(_) => Turn::None,
-                // It was done in between; nothing else leaves this state but the writer itself.
-                Err(_) => Turn::All,
-            },
-            Err(DIRTY) => Turn::None,
-            Err(_) => Turn::Change,
+            Err(CLAIMED) => Turn::Change,
+            // Marked before, for an earlier publication: marked anew, so that this one is released
+            // too. To find the mark is not enough.
+            Err(DIRTY) if swap(DIRTY, DIRTY).is_ok() => Turn::None,
+            Err(_) => mark(),
         }
     }
 
@@ -96,7 +103,7 @@ pub(crate) struct MirrorChunk {
 
 impl MirrorChunk {
     pub(crate) fn new(memory: Box<dyn Memory>, count: usize) -> Self {
-        MirrorChunk { memory, claims: (0..count).map(|_| Claim::default()).collect() }
+        MirrorChunk { memory, claims: (0..count).map(|_| Claim::new()).collect() }
     }
 
     /// A slot, and its claim; `None` where the memory is smaller than was asked for.

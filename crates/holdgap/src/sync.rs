@@ -1,8 +1,15 @@
 //! The one door to atomics, cells and shared pointers.
 //!
 //! Every lock-free protocol of this crate takes its primitives from here, so that a model checker
-//! can be put behind the same door without touching the protocols.
+//! can be put behind the same door without touching the protocols: with `--cfg holdgap_loom` the
+//! atomics are loom's, and the tests in `models.rs` run the shipped code under every interleaving.
+//! The cfg is this project's own: a global one would flip the dependencies too.
 
+#[cfg(holdgap_loom)]
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
+};
+#[cfg(not(holdgap_loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 

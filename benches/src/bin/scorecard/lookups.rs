@@ -1,11 +1,11 @@
 //! Looking up by id and worker: alone, from many threads, and beside reporters.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use holdgap::{Registry, Role};
-use holdgap_benches::{MutexRegistry, median, peer, points};
+use holdgap_benches::{MutexRegistry, beside_reporters, median, peer, points};
 use holdgap_trace::{Reader, Sharing, ValBatch};
 
 use crate::measure::{per, time};
@@ -15,7 +15,6 @@ type Batch = ValBatch<u64, u64, u64, isize>;
 
 const ARRANGEMENTS: u64 = 10_000;
 const REPORTERS: usize = 8;
-const PERIOD: Duration = Duration::from_millis(10);
 
 /// A sharing registry with so many ids, and what keeps them known.
 fn sharing(count: u64, worker: usize) -> (Registry, Sharing, Vec<String>, Vec<Reader<Batch>>) {
@@ -36,20 +35,10 @@ struct Done {
 
 fn beside(reporters: usize, report: impl Fn() + Sync, mut look_up: impl FnMut(u64)) -> Done {
     const LONG: Duration = Duration::from_millis(1_000);
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..reporters {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    report();
-                    std::thread::sleep(PERIOD);
-                }
-            });
-        }
+    beside_reporters(reporters, report, || {
         let mut latencies = Vec::with_capacity(20_000_000);
         let start = Instant::now();
-        let mut last = start;
-        let mut n = 0;
+        let (mut last, mut n) = (start, 0);
         while last - start < LONG {
             n += 1;
             look_up(n);
@@ -57,7 +46,6 @@ fn beside(reporters: usize, report: impl Fn() + Sync, mut look_up: impl FnMut(u6
             latencies.push(u32::try_from((now - last).as_nanos()).unwrap_or(u32::MAX));
             last = now;
         }
-        done.store(true, Ordering::Relaxed);
         let place = latencies.len() * 9_999 / 10_000;
         let (_, p9999, _) = latencies.select_nth_unstable(place);
         Done { throughput: n as f64 / LONG.as_secs_f64(), p9999: f64::from(*p9999) }
