@@ -54,6 +54,6 @@ pub(crate) fn segment(data: &[u8]) -> bool {
     let mut file = File::from(file);
     file.write_all(&bytes).expect("there is memory");
     let Ok(segment) = Segment::from_file(file, "fuzzed") else { return false };
-    let read = (segment.reports().is_ok(), segment.points().is_ok(), segment.worst(3).is_ok());
+    let read = (segment.reports().is_ok(), segment.points().is_ok(), segment.look(3).is_ok());
     read == (true, true, true)
 }

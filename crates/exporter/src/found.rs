@@ -35,11 +35,8 @@ pub(crate) struct Process {
 impl Found {
     /// What one look finds in a registry of this process.
     pub(crate) fn of(registry: &Registry, scraper: &Scraper, most: usize) -> Self {
-        let worst = registry.workers().into_iter().flat_map(|worker| worker.worst(most));
-        Found {
-            reports: scraper.reports(),
-            worst: vec![(registry.options().prefix.clone(), worst.collect())],
-            processes: None,
-        }
+        let (reports, worst) = scraper.look(most);
+        let worst = vec![(registry.options().prefix.clone(), worst)];
+        Found { reports, worst, processes: None }
     }
 }

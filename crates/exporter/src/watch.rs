@@ -69,7 +69,7 @@ impl Watch {
         let mut found = Found::default();
         let mut seen = Vec::new();
         for (label, segment) in self.segments() {
-            let read = segment.reports().and_then(|reports| Ok((reports, segment.worst(most)?)));
+            let read = segment.look(most);
             let Some((reports, worst)) = self.readable(&segment, read) else { continue };
             let process = Some(label.as_str().into());
             found.reports.extend(reports.into_iter().map(|mut report| {

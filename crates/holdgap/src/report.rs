@@ -144,10 +144,24 @@ impl HoldReport {
     }
 
     pub(crate) fn of(worker: &WorkerShared, consumer: Option<&Consumer>) -> Self {
+        HoldReport::of_each(worker, consumer, |_, _| ())
+    }
+
+    /// The report, made in a pass that shows `each` live point too: its slot and its numbers.
+    #[inline(always)]
+    pub(crate) fn of_each(
+        worker: &WorkerShared,
+        consumer: Option<&Consumer>,
+        mut each: impl FnMut(usize, Numbers),
+    ) -> Self {
         let consumer = consumer.map(Consumer::index);
         let mask = consumer.map_or(0, |consumer| 1 << consumer);
         let (mut plain, mut others) = (Plains::new(), Vec::new());
-        worker.table.scan_heads(mask, |_, found| plain.add(found), |slot| others.push(slot));
+        let add = |slot, found: Plain| {
+            each(slot, found.into());
+            plain.add(found);
+        };
+        worker.table.scan_heads(mask, add, |slot| others.push(slot));
         let mut totals = Totals { plain, ..Totals::default() };
         let mut peak = consumer.map_or(0, |consumer| worker.table.left_behind.take(consumer));
         let mut pinning = Vec::new();
@@ -159,6 +173,7 @@ impl HoldReport {
             let numbers = record.read();
             if numbers.flags.has(Flags::LIVE) {
                 totals.add(&numbers);
+                each(slot, numbers);
             }
             if numbers.flags.has(Flags::PINS) {
                 pinning.push((slot, numbers));
@@ -262,10 +277,10 @@ impl Totals {
             let known = self.plain.slack.max(slack);
             self.plain.add(Plain { generation, flags, held_since, gap, lag });
             self.plain.slack = known;
-        }
-        if flags.has(Flags::PHYSICALLY_HELD) && !flags.has(Flags::FROZEN) {
-            self.physically_held += 1;
-            self.physical_gap = self.physical_gap.max(numbers.physical_gap);
+            if flags.has(Flags::PHYSICALLY_HELD) {
+                self.physically_held += 1;
+                self.physical_gap = self.physical_gap.max(numbers.physical_gap);
+            }
         }
         if flags.has(Flags::QUEUED) {
             let Queued { instructions, batches } = &mut self.queued;

@@ -2,8 +2,10 @@
 
 use crate::consumer::Consumer;
 use crate::report::HoldReport;
-use crate::shared::RegistryShared;
+use crate::select::Worst;
+use crate::shared::{RegistryShared, WorkerShared};
 use crate::sync::{Arc, Mutex, lock};
+use crate::view::PointView;
 
 /// Collects the reports of all workers of a registry: made by
 /// [`Registry::scraper`](crate::Registry::scraper).
@@ -47,6 +49,45 @@ impl Scraper {
     ///
     /// This scraper's own mutex, and one pass over the records of each worker.
     pub fn reports(&self) -> Vec<HoldReport> {
+        self.each(|worker, consumer| HoldReport::of(worker, consumer))
+    }
+
+    /// The reports, and the `most` worst points of each worker, as
+    /// [`Worker::worst`](crate::Worker::worst) has them: found in the same pass.
+    ///
+    /// ```
+    /// use holdgap::{Registry, Role};
+    /// use timely::progress::Antichain;
+    ///
+    /// let registry = Registry::new();
+    /// let worker = registry.runtime(Role::Maintenance).worker(0);
+    /// let scraper = registry.scraper();
+    /// let mut point = worker.publish::<u64>("u42", "orders by customer");
+    /// point.set(&Antichain::from_elem(10), &Antichain::from_elem(4));
+    /// let (reports, worst) = scraper.look(10);
+    /// assert_eq!((reports[0].hold_gap, worst[0].gap.distance), (6, 6));
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// That of [`reports`](Self::reports), and several allocations for each point returned.
+    pub fn look(&self, most: usize) -> (Vec<HoldReport>, Vec<PointView>) {
+        let mut points = Vec::new();
+        let reports = self.each(|worker, consumer| {
+            let mut worst = Worst::new(most);
+            let each = |slot, numbers| worst.offer(0, slot, numbers);
+            let report = HoldReport::of_each(worker, consumer, each);
+            points.extend(worst.views(&[worker], 0));
+            report
+        });
+        (reports, points)
+    }
+
+    /// Makes a report of each worker.
+    fn each(
+        &self,
+        mut report: impl FnMut(&Arc<WorkerShared>, Option<&Consumer>) -> HoldReport,
+    ) -> Vec<HoldReport> {
         let mut consumers = lock(&self.consumers);
         // Under the lock, so that of two scrapes the later knows no fewer workers.
         let workers = self.registry.workers.load_full();
@@ -55,7 +96,7 @@ impl Scraper {
             if consumer.is_none() {
                 *consumer = Consumer::new(Arc::clone(worker));
             }
-            HoldReport::of(worker, consumer.as_ref())
+            report(worker, consumer.as_ref())
         };
         workers.iter().zip(consumers.iter_mut()).map(report).collect()
     }

@@ -52,6 +52,49 @@ impl Ord for Found {
     }
 }
 
+/// The worst points of those that were offered.
+pub(crate) struct Worst {
+    most: usize,
+    /// The least bad of them on top: most points are compared with that one alone.
+    found: BinaryHeap<Found>,
+    /// How many were offered.
+    total: usize,
+}
+
+impl Worst {
+    /// The `most` worst ones.
+    pub(crate) fn new(most: usize) -> Self {
+        Worst { most, found: BinaryHeap::new(), total: 0 }
+    }
+
+    /// Offers the live point in `slot` of the worker at `place`.
+    #[inline]
+    pub(crate) fn offer(&mut self, place: usize, slot: usize, numbers: Numbers) {
+        self.total += 1;
+        let rank = worst_first(numbers);
+        if self.found.len() < self.most {
+            self.found.push(Found { rank, place, slot, numbers });
+        } else if self.found.peek().is_some_and(|least| (rank, place, slot) < least.key()) {
+            self.found.pop();
+            self.found.push(Found { rank, place, slot, numbers });
+        }
+    }
+
+    /// What was offered and is still there, by its place among `workers`: the worst first, without
+    /// the first `offset`.
+    pub(crate) fn views(self, workers: &[&Arc<WorkerShared>], offset: usize) -> Vec<PointView> {
+        let found = self.found.into_sorted_vec();
+        let view = |found: &Found| {
+            let worker = workers.get(found.place)?;
+            let (numbers, details) = worker.table.details(&[(found.slot, found.numbers)]).pop()?;
+            let mut view = details.view(numbers, worker.clock.now());
+            (view.role, view.worker) = (worker.role.clone(), worker.index);
+            Some(view)
+        };
+        found.get(offset..).unwrap_or_default().iter().filter_map(view).collect()
+    }
+}
+
 /// The points of `workers`, the worst first: `limit` of them after the first `offset`.
 pub(crate) fn select<'a>(
     workers: impl IntoIterator<Item = &'a Arc<WorkerShared>>,
@@ -59,40 +102,17 @@ pub(crate) fn select<'a>(
     limit: usize,
 ) -> Page {
     let workers: Vec<_> = workers.into_iter().collect();
-    let end = offset.saturating_add(limit);
-    // The worst so far, the least bad of them on top: most points are compared with that one alone.
-    let mut worst = BinaryHeap::new();
-    let mut total = 0;
+    let mut worst = Worst::new(offset.saturating_add(limit));
     for (place, worker) in workers.iter().enumerate() {
         let mut others = Vec::new();
-        let mut add = |slot, numbers: Numbers| {
-            total += 1;
-            let rank = worst_first(numbers);
-            let better = |least: &Found| (rank, place, slot) < least.key();
-            if worst.len() < end {
-                worst.push(Found { rank, place, slot, numbers });
-            } else if worst.peek().is_some_and(better) {
-                worst.pop();
-                worst.push(Found { rank, place, slot, numbers });
-            }
-        };
-        let plain = |slot, found: Plain| add(slot, found.into());
+        let plain = |slot, found: Plain| worst.offer(place, slot, found.into());
         worker.table.scan_heads(0, plain, |slot| others.push(slot));
         for slot in others {
             let numbers = worker.table.record(slot).map(Record::read);
             if let Some(numbers) = numbers.filter(|numbers| numbers.flags.has(Flags::LIVE)) {
-                add(slot, numbers);
+                worst.offer(place, slot, numbers);
             }
         }
     }
-    let found = worst.into_sorted_vec();
-    let page = found.get(offset..).unwrap_or_default();
-    let view = |found: &Found| {
-        let worker = workers.get(found.place)?;
-        let (numbers, details) = worker.table.details(&[(found.slot, found.numbers)]).pop()?;
-        let mut view = details.view(numbers, worker.clock.now());
-        (view.role, view.worker) = (worker.role.clone(), worker.index);
-        Some(view)
-    };
-    Page { total, points: page.iter().filter_map(view).collect() }
+    Page { total: worst.total, points: worst.views(&workers, offset) }
 }

@@ -69,6 +69,12 @@ pub struct Segment {
     extents: Vec<Extent>,
 }
 
+/// What was read of a worker: each record with where it stands.
+struct OfWorker<'a> {
+    state: &'a WorkerState,
+    records: Vec<(&'a Extent, usize, RecordCopy)>,
+}
+
 /// Slots of one worker.
 #[derive(Debug)]
 struct Extent {
@@ -186,23 +192,46 @@ impl Segment {
     ///
     /// If the file has been cut since it was opened.
     pub fn reports(&self) -> Result<Vec<HoldReport>, Unreadable> {
-        let mut workers: Vec<(&WorkerState, Vec<RecordCopy>)> = Vec::new();
+        Ok(self.look(0)?.0)
+    }
+
+    /// The reports, and the `most` worst points of each worker: of one reading of the file's
+    /// records, as [`Scraper::look`](holdgap::Scraper::look) has them.
+    ///
+    /// # Errors
+    ///
+    /// If the file has been cut since it was opened.
+    pub fn look(&self, most: usize) -> Result<(Vec<HoldReport>, Vec<PointView>), Unreadable> {
+        let mut workers: Vec<OfWorker<'_>> = Vec::new();
         for extent in &self.extents {
             let records = self.records(extent)?;
-            let known = workers.iter_mut().find(|(state, _)| {
-                (&state.role, state.worker) == (&extent.state.role, extent.state.worker)
+            let known = workers.iter().position(|known| {
+                (&known.state.role, known.state.worker) == (&extent.state.role, extent.state.worker)
             });
-            match known {
-                Some((_, known)) => known.extend(records),
-                None => workers.push((&extent.state, records)),
+            let known = known.unwrap_or_else(|| {
+                workers.push(OfWorker { state: &extent.state, records: Vec::new() });
+                workers.len() - 1
+            });
+            let records = records.into_iter().enumerate();
+            workers[known].records.extend(records.map(|(place, record)| (extent, place, record)));
+        }
+        let (mut reports, mut points) = (Vec::new(), Vec::new());
+        for OfWorker { state, records } in workers {
+            let copies = records.iter().map(|(_, _, record)| *record);
+            let mut report = HoldReport::of_copies(state, &self.prefix, self.now, copies);
+            report.process = Some(self.process.to_string().into());
+            reports.push(report);
+            if most == 0 {
+                continue;
+            }
+            let mut live: Vec<_> =
+                records.iter().filter(|(_, _, record)| record.is_live()).collect();
+            live.sort_by_key(|(_, _, record)| record.rank());
+            for (extent, place, _) in live.into_iter().take(most) {
+                points.extend(self.view(extent, *place)?);
             }
         }
-        let report = |(state, records)| {
-            let mut report = HoldReport::of_copies(state, &self.prefix, self.now, records);
-            report.process = Some(self.process.to_string().into());
-            report
-        };
-        Ok(workers.into_iter().map(report).collect())
+        Ok((reports, points))
     }
 
     /// All its points, the worst first, as [`Registry::page`](holdgap::Registry::page) has them.
@@ -222,34 +251,6 @@ impl Segment {
             }
         }
         points.sort_by_key(PointView::rank);
-        Ok(points)
-    }
-
-    /// The `most` worst points of each worker.
-    ///
-    /// # Errors
-    ///
-    /// If the file has been cut since it was opened.
-    pub fn worst(&self, most: usize) -> Result<Vec<PointView>, Unreadable> {
-        let mut found = Vec::new();
-        for extent in &self.extents {
-            for (place, record) in self.records(extent)?.iter().enumerate() {
-                if record.is_live() {
-                    found.push((extent, place, record.rank()));
-                }
-            }
-        }
-        found.sort_by_key(|(_, _, rank)| *rank);
-        let mut taken = std::collections::BTreeMap::new();
-        let mut points = Vec::new();
-        for (extent, place, _) in found {
-            let WorkerState { role, worker, .. } = &extent.state;
-            let of_worker: &mut usize = taken.entry((role, worker)).or_default();
-            if *of_worker < most {
-                *of_worker += 1;
-                points.extend(self.view(extent, place)?);
-            }
-        }
         Ok(points)
     }
 

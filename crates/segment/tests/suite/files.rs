@@ -231,7 +231,7 @@ fn no_change_of_a_files_bytes_leads_anywhere() {
         match look.segments.first() {
             Some(segment) => {
                 read += 1;
-                let _ = (segment.reports(), segment.points(), segment.worst(3));
+                let _ = (segment.reports(), segment.points(), segment.look(3));
             }
             None => refused += 1,
         }

@@ -97,7 +97,7 @@ fn reports_and_points_are_those_of_the_registry() {
         shown.remove(place);
     }
     assert!(shown.is_empty());
-    let worst = views(segment.worst(2).unwrap());
+    let worst = views(segment.look(2).unwrap().1);
     assert_eq!(worst.len(), 5, "two, two and the one there is");
     assert_eq!(worst[0].gap, registry.page(0, 1).points[0].gap);
 }
