@@ -52,15 +52,16 @@ enum Shown {
 
 impl<T: Distance> Point<T> {
     pub(crate) fn new(worker: Arc<WorkerShared>, id: Arc<str>, name: Arc<str>) -> Self {
-        let cell = Arc::new(Cell::new());
-        let ids = ArcSwap::from_pointee(vec![id]);
+        let cell = Cell::new();
+        let writer = CellWriter::new(&cell);
+        let ids = ArcSwap::from_pointee(Box::from([id]));
         let (pinned, counts_queues) = (OnceLock::new(), AtomicBool::new(false));
-        let described = Described { ids, name, cell: Arc::clone(&cell), pinned, counts_queues };
+        let described = Described { ids, name, cell, pinned, counts_queues };
         let described = Arc::new(described);
         let numbers = Numbers::default();
         let details = Arc::<Described<T>>::clone(&described);
         let slot = Some(worker.table.add(details, numbers));
-        let point = Point { worker, slot, described, writer: CellWriter::new(cell), numbers };
+        let point = Point { worker, slot, described, writer, numbers };
         // In a segment another point may have been in its slot before.
         if let Some((slot, (mirror, _))) =
             point.slot.as_ref().and_then(|slot| Some((slot, point.worker.table.mirror(slot)?)))
@@ -93,7 +94,7 @@ impl<T: Distance> Point<T> {
     #[inline(never)]
     fn set_changed(&mut self, requested: &Antichain<T>, applied: &Antichain<T>, stood: bool) {
         let before = self.numbers;
-        self.writer.publish_logical(requested, applied);
+        self.writer.publish_logical(&self.described.cell, requested, applied);
         let quiet = !before.flags.has(Flags::HELD) && same_frontier(requested, applied);
         // Neither held before nor now, and nothing to measure against: its numbers stay as they are.
         if !quiet || self.writer.published().upper.is_some() {
@@ -115,7 +116,7 @@ impl<T: Distance> Point<T> {
         let applied = &self.writer.published().logical.applied;
         let stood = same_frontier(applied, &frontiers.logical.applied);
         let holders = self.writer.published().holders.as_ref().map(Arc::as_ptr);
-        let published = self.writer.publish(frontiers);
+        let published = self.writer.publish(&self.described.cell, frontiers);
         if published {
             self.measure(stood);
             self.raise(before.gap.max(self.numbers.gap));
@@ -208,7 +209,7 @@ impl<T: Distance> Point<T> {
         let (id, mut ids) = (id.into(), self.ids());
         if !ids.contains(&id) {
             ids.push(id);
-            self.described.ids.store(Arc::new(ids));
+            self.described.ids.store(Arc::new(ids.into_boxed_slice()));
             self.write(false, Shown::Names);
         }
     }
@@ -218,7 +219,7 @@ impl<T: Distance> Point<T> {
         let mut ids = self.ids();
         ids.retain(|known| **known != *id);
         let left = ids.len();
-        self.described.ids.store(Arc::new(ids));
+        self.described.ids.store(Arc::new(ids.into_boxed_slice()));
         self.write(false, Shown::Names);
         left
     }

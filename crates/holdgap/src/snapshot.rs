@@ -141,9 +141,9 @@ impl<T: Timestamp> Cell<T> {
     }
 }
 
-/// The writer's end of a [`Cell`]: what it published last, and a snapshot to write the next into.
+/// The writer's end of a [`Cell`], which it is given at each publication: what it published last, and
+/// a snapshot to write the next into.
 pub(crate) struct CellWriter<T> {
-    cell: Arc<Cell<T>>,
     /// The writer's own copy, so that it touches no count that others touch.
     published: Snapshot<T>,
     /// The snapshot that came back from the last publication. Once its readers have let go of it,
@@ -152,9 +152,8 @@ pub(crate) struct CellWriter<T> {
 }
 
 impl<T: Timestamp> CellWriter<T> {
-    pub(crate) fn new(cell: Arc<Cell<T>>) -> Self {
-        let published = Snapshot::clone(&cell.load());
-        CellWriter { cell, published, spare: None }
+    pub(crate) fn new(cell: &Cell<T>) -> Self {
+        CellWriter { published: Snapshot::clone(&cell.load()), spare: None }
     }
 
     #[inline]
@@ -163,26 +162,31 @@ impl<T: Timestamp> CellWriter<T> {
     }
 
     /// Publishes `frontiers`, unless they are what is published already. Returns whether it did.
-    pub(crate) fn publish(&mut self, frontiers: &Frontiers<'_, T>) -> bool {
+    pub(crate) fn publish(&mut self, cell: &Cell<T>, frontiers: &Frontiers<'_, T>) -> bool {
         if self.published.shows(frontiers) {
             return false;
         }
         self.published.assign(frontiers);
-        self.replace();
+        self.replace(cell);
         true
     }
 
     /// Publishes a logical pair, with all else as it was.
     #[inline]
-    pub(crate) fn publish_logical(&mut self, requested: &Antichain<T>, applied: &Antichain<T>) {
+    pub(crate) fn publish_logical(
+        &mut self,
+        cell: &Cell<T>,
+        requested: &Antichain<T>,
+        applied: &Antichain<T>,
+    ) {
         assign(&mut self.published.logical.requested, requested);
         assign(&mut self.published.logical.applied, applied);
-        self.replace();
+        self.replace(cell);
     }
 
     /// Publishes the writer's own copy, in the snapshot that came back if nobody looks at it.
     #[inline]
-    fn replace(&mut self) {
+    fn replace(&mut self, cell: &Cell<T>) {
         self.published.sequence += 1;
         let spare = self.spare.take();
         let next = match spare {
@@ -196,7 +200,7 @@ impl<T: Timestamp> CellWriter<T> {
             },
             None => Arc::new(self.published.clone()),
         };
-        self.spare = Some(self.cell.current.swap(next));
+        self.spare = Some(cell.current.swap(next));
     }
 }
 
@@ -219,41 +223,45 @@ mod tests {
         }
     }
 
-    fn publish(writer: &mut CellWriter<u64>, pair: &FrontierPair<u64>) -> bool {
-        writer.publish(&Frontiers::logical(pair))
+    /// A cell and its writer.
+    fn new() -> (Cell<u64>, CellWriter<u64>) {
+        let cell = Cell::new();
+        let writer = CellWriter::new(&cell);
+        (cell, writer)
+    }
+
+    fn publish(cell: &Cell<u64>, writer: &mut CellWriter<u64>, pair: &FrontierPair<u64>) -> bool {
+        writer.publish(cell, &Frontiers::logical(pair))
     }
 
     #[test]
     fn unchanged_frontiers_are_not_republished() {
-        let cell = Arc::new(Cell::new());
-        let mut writer = CellWriter::new(Arc::clone(&cell));
-        assert!(publish(&mut writer, &logical(5, 3)));
+        let (cell, mut writer) = new();
+        assert!(publish(&cell, &mut writer, &logical(5, 3)));
         let before = cell.load();
-        assert!(!publish(&mut writer, &logical(5, 3)));
+        assert!(!publish(&cell, &mut writer, &logical(5, 3)));
         assert!(Arc::ptr_eq(&before, &cell.load()));
-        assert!(publish(&mut writer, &logical(5, 4)));
+        assert!(publish(&cell, &mut writer, &logical(5, 4)));
         assert_eq!(cell.load().sequence, 2);
     }
 
     #[test]
     fn a_snapshot_that_a_reader_keeps_stays_as_it_was() {
-        let cell = Arc::new(Cell::new());
-        let mut writer = CellWriter::new(Arc::clone(&cell));
-        publish(&mut writer, &logical(1, 1));
+        let (cell, mut writer) = new();
+        publish(&cell, &mut writer, &logical(1, 1));
         let kept = cell.load();
         for n in 2..100 {
-            publish(&mut writer, &logical(n, n));
+            publish(&cell, &mut writer, &logical(n, n));
         }
         assert_eq!(*kept, Snapshot { sequence: 1, logical: logical(1, 1), ..Snapshot::minimum() });
     }
 
     #[test]
     fn in_steady_state_two_snapshots_take_turns() {
-        let cell = Arc::new(Cell::new());
-        let mut writer = CellWriter::new(Arc::clone(&cell));
+        let (cell, mut writer) = new();
         let mut addresses = std::collections::BTreeSet::new();
         for n in 1..1000 {
-            publish(&mut writer, &logical(n, n));
+            publish(&cell, &mut writer, &logical(n, n));
             addresses.insert(Arc::as_ptr(&cell.load()) as usize);
         }
         assert!(addresses.len() <= 3, "{} snapshots", addresses.len());

@@ -3,7 +3,7 @@
 //! # The protocol
 //!
 //! A *slot* is a [`Record`], in its two parts, and a pointer to the point's [`Entry`] (its ids, name and snapshot).
-//! Slots stand in chunks that double in size and never move, so a scan follows no pointer from slot
+//! Slots stand in chunks that grow with their number and never move, so a scan follows no pointer from slot
 //! to slot, and a table that grows disturbs nobody. A slot that a point left is used again.
 //!
 //! *Adding* and *removing* take the table's mutex, which guards the list of free slots. Adding
@@ -37,10 +37,13 @@ use crate::role::Role;
 use crate::sync::{Arc, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, lock};
 use crate::view::Details;
 
-/// How many slots the first chunk has; each further chunk has twice as many as the one before.
+/// How many slots each of the first chunks has. After every [`STEPS`] chunks their size doubles, so
+/// that a table grows by a fourth at a time.
 const FIRST_CHUNK: usize = 64;
+/// How many chunks there are of a size.
+const STEPS: usize = 4;
 /// How many chunks there may be: enough for 2^32 slots.
-const CHUNKS: usize = 26;
+const CHUNKS: usize = 104;
 
 /// What a slot's pointer leads to.
 struct Entry {
@@ -62,7 +65,7 @@ impl Chunk {
         fn slots<S: Default>(count: usize) -> Box<[S]> {
             (0..count).map(|_| S::default()).collect()
         }
-        let count = FIRST_CHUNK << chunk;
+        let count = chunk_size(chunk);
         let (heads, rests, entries) = (slots(count), slots(count), slots(count));
         Chunk { heads, rests, entries, mirror: OnceLock::new() }
     }
@@ -85,8 +88,22 @@ impl Chunk {
 /// The chunk that holds a slot, and the slot's place in it.
 #[inline]
 fn place(index: usize) -> (usize, usize) {
-    let chunk = (index / FIRST_CHUNK + 1).ilog2() as usize;
-    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
+    let groups = index / FIRST_CHUNK + STEPS;
+    let doublings = (groups / STEPS).ilog2() as usize;
+    let chunk = doublings * STEPS + (groups >> doublings) - STEPS;
+    (chunk, index - first_of(chunk))
+}
+
+/// How many slots a chunk has.
+#[inline]
+fn chunk_size(chunk: usize) -> usize {
+    FIRST_CHUNK << (chunk / STEPS)
+}
+
+/// The first slot of a chunk.
+#[inline]
+fn first_of(chunk: usize) -> usize {
+    FIRST_CHUNK * (((STEPS + chunk % STEPS) << (chunk / STEPS)) - STEPS)
 }
 
 /// What the table's mutex guards.
@@ -107,7 +124,7 @@ struct Mirrored {
 
 impl Mirrored {
     fn show(&self, index: usize, chunk: &Chunk) {
-        let (count, first) = (chunk.heads.len(), FIRST_CHUNK * ((1 << index) - 1));
+        let (count, first) = (chunk.heads.len(), first_of(index));
         if let Some(memory) = self.mirrors.extent(&self.role, self.worker, first, count) {
             chunk.mirror.get_or_init(|| MirrorChunk::new(memory, count));
         }
@@ -153,11 +170,16 @@ impl LeftBehind {
 /// A slot that its holder may write: given by [`SlotTable::add`], given back to
 /// [`SlotTable::remove`].
 pub(crate) struct Slot {
-    index: usize,
+    index: u32,
     generation: u16,
 }
 
 impl Slot {
+    #[inline]
+    fn index(&self) -> usize {
+        self.index as usize
+    }
+
     /// The numbers of a point that lives in this slot.
     pub(crate) fn numbers(&self, numbers: Numbers) -> Numbers {
         let flags = numbers.flags.with(Flags::LIVE, true);
@@ -218,12 +240,13 @@ impl SlotTable {
             // Pairs with the acquire load in `scan`: whoever sees the mark sees the chunk.
             self.high_water.store(index + 1, Ordering::Release);
         }
+        let index = u32::try_from(index).unwrap_or_else(|_| unreachable!("no chunk is beyond"));
         Slot { index, generation }
     }
 
     /// Takes a point out of its slot. Its entry is destroyed when no reporter can look at it.
     pub(crate) fn remove(&self, slot: Slot) {
-        let (chunk, offset) = place(slot.index);
+        let (chunk, offset) = place(slot.index());
         let Some(chunk) = self.chunks[chunk].get() else { return };
         let (record, entries) = (chunk.record(offset), &chunk.entries);
         let mut free = lock(&self.free);
@@ -244,13 +267,13 @@ impl SlotTable {
             unsafe { guard.defer_destroy(entry) };
             guard.flush();
         }
-        free.slots.push_back((self.clock.now(), slot.index));
+        free.slots.push_back((self.clock.now(), slot.index()));
     }
 
     /// Replaces the numbers of `slot`. No locks, no allocations, one record's stores.
     #[inline]
     pub(crate) fn write(&self, slot: &Slot, numbers: Numbers) {
-        let (chunk, offset) = place(slot.index);
+        let (chunk, offset) = place(slot.index());
         if let Some(chunk) = self.chunks[chunk].get() {
             chunk.record(offset).write(slot.numbers(numbers));
         }
@@ -260,7 +283,7 @@ impl SlotTable {
     /// where it is not, or somebody else will show what is published now.
     #[inline]
     pub(crate) fn mirror(&self, slot: &Slot) -> Option<(Mirror<'_>, bool)> {
-        let (chunk, offset) = place(slot.index);
+        let (chunk, offset) = place(slot.index());
         self.chunks[chunk].get().filter(|chunk| chunk.mirror.get().is_some())?.turn(offset)
     }
 
@@ -324,7 +347,7 @@ impl SlotTable {
     /// Raises the peaks of every consumer there is.
     #[inline]
     pub(crate) fn raise(&self, slot: &Slot, gap: u64) {
-        let (chunk, offset) = place(slot.index);
+        let (chunk, offset) = place(slot.index());
         if let Some(chunk) = self.chunks[chunk].get() {
             chunk.record(offset).raise_peak(self.consumers.load(Ordering::Relaxed), gap);
         }
@@ -484,11 +507,17 @@ mod tests {
 
     #[test]
     fn places_run_on_from_chunk_to_chunk() {
-        assert_eq!(place(0), (0, 0));
-        assert_eq!(place(63), (0, 63));
-        assert_eq!(place(64), (1, 0));
-        assert_eq!(place(191), (1, 127));
-        assert_eq!(place(192), (2, 0));
+        assert_eq!((place(0), place(63), place(64)), ((0, 0), (0, 63), (1, 0)));
+        assert_eq!((place(255), place(256), place(383)), ((3, 63), (4, 0), (4, 127)));
+        let mut next = 0;
+        for chunk in 0..CHUNKS {
+            assert_eq!((first_of(chunk), place(next)), (next, (chunk, 0)));
+            let room = chunk_size(chunk);
+            assert!(room <= next / STEPS + FIRST_CHUNK, "{room} more beside {next}");
+            next += room;
+            assert_eq!(place(next - 1), (chunk, room - 1));
+        }
+        assert!(next >= 1 << 32);
     }
 
     #[test]
@@ -499,7 +528,7 @@ mod tests {
         table.scan_live(|index, numbers, _| seen.push((index, numbers)));
         table.remove(first);
         let second = add(&table, 2, &dropped);
-        assert_eq!(second.index, seen[0].0);
+        assert_eq!(second.index(), seen[0].0);
         assert!(table.details(&seen).is_empty(), "the old generation is gone");
         drop(table);
         assert_eq!(dropped.load(Ordering::Relaxed), 2);

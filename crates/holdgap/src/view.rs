@@ -80,9 +80,9 @@ pub(crate) trait Details: Send + Sync {
 
 /// What a point shares with those who look at it.
 pub(crate) struct Described<T> {
-    pub(crate) ids: ArcSwap<Vec<Arc<str>>>,
+    pub(crate) ids: ArcSwap<Box<[Arc<str>]>>,
     pub(crate) name: Arc<str>,
-    pub(crate) cell: Arc<Cell<T>>,
+    pub(crate) cell: Cell<T>,
     pub(crate) pinned: OnceLock<Arc<dyn Pinned>>,
     /// Whether its publisher says what waits in the queues of its imports.
     pub(crate) counts_queues: AtomicBool,

@@ -30,7 +30,7 @@ pub struct SegmentOptions {
     /// What the process is called; by default the name of its program. At most 64 bytes are shown.
     pub name: Option<String>,
     /// How many slots for points the segment may have, 1,712 bytes each; 65,536 by default. They
-    /// are taken as points come, in groups that double for each worker.
+    /// are taken as points come, in groups that grow with each worker.
     pub max_points: u64,
 }
 

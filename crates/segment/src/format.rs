@@ -22,7 +22,7 @@ pub(crate) const SIZES: u64 =
 pub(crate) const SLOT: u64 = (size_of::<Head>() + size_of::<Rest>() + size_of::<Text>()) as u64;
 
 pub(crate) const HEADER_WORDS: usize = (PAGE / 8) as usize;
-pub(crate) const ENTRIES: usize = 1024;
+pub(crate) const ENTRIES: usize = 2048;
 pub(crate) const ENTRY_WORDS: usize = 16;
 /// Header and directory.
 pub(crate) const FRONT_WORDS: usize = HEADER_WORDS + ENTRIES * ENTRY_WORDS;

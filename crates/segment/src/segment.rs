@@ -22,8 +22,8 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::error::Unreadable;
 use crate::format::{
-    ENTRIES, ENTRY_WORDS, FRONT_BYTES, FRONT_WORDS, HEADER_WORDS, MAGIC, SIZES, SLOT, VERSION,
-    entry, get_measures, get_role, get_text, header,
+    ENTRIES, ENTRY_WORDS, FRONT_BYTES, HEADER_WORDS, MAGIC, SIZES, SLOT, VERSION, entry,
+    get_measures, get_role, get_text, header,
 };
 use crate::process::{Identity, lives, monotonic, own_namespace, unix};
 
@@ -94,8 +94,7 @@ impl Segment {
         if size < FRONT_BYTES {
             return Err(Unreadable::Short);
         }
-        let front = read_words(&file, 0, FRONT_WORDS)?;
-        let (head, directory) = front.split_at(HEADER_WORDS);
+        let head = &read_words(&file, 0, HEADER_WORDS)?[..];
         if head[header::MAGIC] != MAGIC {
             return Err(Unreadable::Corrupt("another beginning"));
         }
@@ -130,7 +129,7 @@ impl Segment {
             last_beat,
             now,
             not_shown: head[header::NOT_SHOWN],
-            extents: extents(head, directory, size)?,
+            extents: extents(head, &file, size)?,
             file,
         })
     }
@@ -347,13 +346,14 @@ impl Extent {
 }
 
 /// The directory's entries, as far as they can be true of a file of `size` bytes.
-fn extents(head: &[u64], directory: &[u64], size: u64) -> Result<Vec<Extent>, Unreadable> {
+fn extents(head: &[u64], file: &File, size: u64) -> Result<Vec<Extent>, Unreadable> {
     let count = usize::try_from(head[header::EXTENTS]).unwrap_or(usize::MAX);
     if count > ENTRIES {
         return Err(Unreadable::Corrupt("too many extents"));
     }
+    let directory = read_words(file, (HEADER_WORDS * 8) as u64, count * ENTRY_WORDS)?;
     let (mut extents, mut slots) = (Vec::new(), 0_u64);
-    for words in directory.chunks_exact(ENTRY_WORDS).take(count) {
+    for words in directory.chunks_exact(ENTRY_WORDS) {
         let (count, offset) = (words[entry::COUNT], words[entry::OFFSET]);
         let bytes = count.checked_mul(SLOT).and_then(|bytes| bytes.checked_add(offset));
         let Some(end) = bytes.filter(|_| offset >= FRONT_BYTES && offset.is_multiple_of(8)) else {

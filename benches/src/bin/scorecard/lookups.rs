@@ -1,13 +1,20 @@
-//! Looking up by id and worker: alone, from many threads, and beside reporters.
+//! What runtimes ask on their hot paths: looking up by id and worker, alone, from many threads, and
+//! beside reporters; a seal's notification, and draining what is dirty.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use differential_dataflow::input::InputSession;
 use holdgap::{Registry, Role};
 use holdgap_benches::{MutexRegistry, beside_reporters, median, peer, points};
-use holdgap_trace::{Reader, Sharing, ValBatch};
+use holdgap_trace::{ArrangeShared, Reader, SealInbox, Sharing, ValBatch};
+use timely::dataflow::ProbeHandle;
+use timely::dataflow::operators::Probe;
 
+use crate::joins::new_worker;
 use crate::measure::{per, time};
 use crate::row::{Row, Target};
 
@@ -108,8 +115,7 @@ pub(crate) fn interference() -> Vec<Row> {
     ]
 }
 
-/// Readers' handles by id and worker, from many threads, beside the mutex registry's slots; and a
-/// seal's notification drained, beside the same.
+/// Readers' handles by id and worker, from many threads, beside the mutex registry's slots.
 pub(crate) fn lookups() -> Vec<Row> {
     const IDS: u64 = 1_000;
     let (_registry, sharing, ids, _readers) = sharing(IDS, 0);
@@ -128,6 +134,72 @@ pub(crate) fn lookups() -> Vec<Row> {
         rows.push(Row::of(name, "ns", ours, theirs, Target::None));
     }
     rows
+}
+
+/// The known way: what is dirty by its watcher, under one mutex.
+type DirtyByWatcher = Mutex<HashMap<usize, Vec<Arc<str>>>>;
+
+/// A seal that so many inboxes are told of, and that each of them drains.
+pub(crate) fn seals() -> Vec<Row> {
+    [1, 8, 64].map(sealed).into()
+}
+
+fn sealed(watchers: usize) -> Row {
+    const ROUNDS: usize = 2_001;
+    let (mut worker, mut input, probe) =
+        (new_worker(), InputSession::<u64, (u64, u64), isize>::new(), ProbeHandle::new());
+    let sharing = Sharing::new(&Registry::new());
+    let _published = worker.dataflow(|scope| {
+        let rows = input.to_collection(scope).arrange_shared_by_key("rows");
+        let published = sharing.publish("u1", &rows).expect("nothing else is u1");
+        rows.stream.probe_with(&probe);
+        published
+    });
+    let mut inboxes = Vec::new();
+    let mut time_of = |inboxes: &[SealInbox]| {
+        let mut round = || {
+            let next = input.time() + 1;
+            input.advance_to(next);
+            input.flush();
+            while probe.less_than(&next) {
+                worker.step();
+            }
+            for inbox in inboxes {
+                assert_eq!(black_box(inbox.drain()).len(), 1, "each is told of each seal");
+            }
+        };
+        median((0..ROUNDS).map(|_| time(&mut round)).collect())
+    };
+    let unwatched = time_of(&inboxes);
+    for _ in 0..watchers {
+        let inbox = sharing.inbox();
+        sharing.watch::<Batch>(&inbox, "u1", 0).expect("of one type");
+        inboxes.push(inbox);
+    }
+    let watched = time_of(&inboxes);
+    let (known, this, id) = (DirtyByWatcher::default(), std::thread::current(), Arc::from("u1"));
+    let theirs = median(
+        (0..ROUNDS)
+            .map(|_| {
+                time(|| {
+                    let mut dirty = known.lock().expect("nobody panics under it");
+                    for watcher in 0..watchers {
+                        dirty.entry(watcher).or_default().push(Arc::clone(&id));
+                    }
+                    drop(dirty);
+                    (0..watchers).for_each(|_| this.unpark());
+                    for watcher in 0..watchers {
+                        let mut dirty = known.lock().expect("nobody panics under it");
+                        black_box(dirty.get_mut(&watcher).map(std::mem::take));
+                    }
+                })
+            })
+            .collect(),
+    );
+    let each = watchers as u64;
+    let ours = per(watched.saturating_sub(unwatched), each);
+    let name = format!("a seal told to {watchers} inboxes and drained, a map under a mutex");
+    Row::of(name, "ns", ours, per(theirs, each), Target::None)
 }
 
 const OPERATIONS: u64 = 400_000;

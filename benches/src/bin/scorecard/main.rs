@@ -38,7 +38,7 @@ struct Args {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// Draw how a report grows with the points.
+    /// Draw how the figures grow with the points.
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
     /// Measure the rows whose names have the word only.
@@ -61,6 +61,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("scrape", scrapes::scrape),
     ("memory", memory::memory),
     ("lookup", lookups::lookups),
+    ("seal", lookups::seals),
 ];
 
 fn main() -> anyhow::Result<()> {

@@ -116,7 +116,7 @@ fn a_full_file_system_is_an_error_at_attach_and_leaves_nothing_behind() {
 #[test]
 fn a_file_system_that_fills_up_later_leaves_points_out_and_kills_nobody() {
     // Room for the front and for one group of slots.
-    let small = Small::mount(132 + 108 + 16);
+    let small = Small::mount(260 + 108 + 16);
     let registry = Registry::new();
     let _attachment = small.0.attach(&registry);
     let worker = maintenance(&registry);
