@@ -91,7 +91,8 @@ impl Segment {
     /// If it is none that can be read.
     pub fn from_file(file: File, file_name: &str) -> Result<Self, Unreadable> {
         let size = file.metadata()?.len();
-        if size < FRONT_BYTES {
+        // The head first: what a file of another version lacks is for that version to say.
+        if size < (HEADER_WORDS * 8) as u64 {
             return Err(Unreadable::Short);
         }
         let head = &read_words(&file, 0, HEADER_WORDS)?[..];
@@ -103,6 +104,9 @@ impl Segment {
         }
         if head[header::SIZES] != SIZES {
             return Err(Unreadable::Corrupt("other sizes"));
+        }
+        if size < FRONT_BYTES {
+            return Err(Unreadable::Short);
         }
         let pid = u32::try_from(head[header::PID]).map_err(|_| Unreadable::Corrupt("no pid"))?;
         let text = |place: usize| get_text(&head[place..][..header::TEXT_WORDS]);
