@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::server::TAKEN;
+
 /// Serves the gauges that show how far readers hold back the compaction of shared arrangements.
 ///
 /// Without a process to watch it runs a replica of its own: two timely runtimes that share
@@ -25,6 +27,22 @@ pub(crate) struct Args {
     #[arg(long = "web.telemetry-path", value_name = "PATH", default_value = "/metrics", value_parser = telemetry_path)]
     pub(crate) telemetry_path: String,
 
+    /// File that asks for TLS, basic authentication or headers, as Prometheus exporters have it.
+    #[arg(long = "web.config.file", value_name = "FILE")]
+    pub(crate) web_config: Option<PathBuf>,
+
+    /// How many connections are served at once; more wait to be accepted.
+    #[arg(long = "web.max-connections", value_name = "N", default_value = "512", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) max_connections: u16,
+
+    /// The least important events that are logged, on standard error.
+    #[arg(long = "log.level", value_name = "LEVEL", default_value = "info", global = true)]
+    pub(crate) log_level: LogLevel,
+
+    /// How they are written.
+    #[arg(long = "log.format", value_name = "FORMAT", default_value = "text", global = true)]
+    pub(crate) log_format: LogFormat,
+
     /// How many arrangements of each worker have series of their own: the worst ones.
     #[arg(long = "metrics.worst", value_name = "N", default_value = "10", value_parser = clap::value_parser!(u16).range(0..=1_000))]
     pub(crate) worst: u16,
@@ -44,6 +62,54 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Print what the points of a process looked like, also at its end: the worst first, holders named.
     Inspect(InspectArgs),
+    /// Show in the terminal what is held, how far and by whom, and keep it up to date.
+    Top(TopArgs),
+    /// Print the shell's completions.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// What to show, and whether once.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TopArgs {
+    /// An exporter that serves.
+    #[arg(value_name = "URL", default_value = "http://127.0.0.1:9877", conflicts_with = "attach")]
+    pub(crate) url: String,
+
+    /// Watch every process that has a segment in this folder, without an exporter; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) attach: Vec<PathBuf>,
+
+    /// Print a table, and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// How important an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogLevel {
+    /// What failed.
+    Error,
+    /// And what may need somebody's hand.
+    Warn,
+    /// And what changed.
+    Info,
+    /// And what each connection did.
+    Debug,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// A line for people.
+    Text,
+    /// A JSON object a line.
+    Json,
 }
 
 /// What to look at once, and how to print it.
@@ -100,9 +166,6 @@ fn round(text: &str) -> Result<Duration, String> {
     let round = duration(text)?;
     if round < Duration::from_millis(1) { Err("at least 1ms".to_owned()) } else { Ok(round) }
 }
-
-/// Paths that are served already.
-const TAKEN: [&str; 4] = ["/", "/-/healthy", "/-/ready", "/api/v1/report"];
 
 fn telemetry_path(text: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);

@@ -1,9 +1,13 @@
 //! What a scrape shows, collected when it asks.
 
+use std::time::{Duration, Instant};
+
+use holdgap::HoldReport;
 use metrics::{Label, Unit};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use crate::found::{Found, Processes};
+use crate::own::Own;
 use crate::source::Source;
 use crate::worst;
 
@@ -12,14 +16,21 @@ use crate::worst;
 ///
 /// The recorder lives for one scrape and is filled from what the scrape found, so that no series can
 /// linger from an earlier one. Takes no lock that a watched runtime needs.
-pub(crate) fn metrics(source: &Source, most: usize) -> String {
-    render(&source.look(most))
+pub(crate) fn metrics(source: &Source, most: usize, own: &Own) -> String {
+    own.note_report();
+    let start = Instant::now();
+    let found = source.look(most);
+    render(&found, Some((own, start.elapsed())))
 }
 
-/// What one look found, as text.
-pub(crate) fn render(found: &Found) -> String {
+/// What one look found, as text; and what the exporter says of itself, whose look took so long.
+pub(crate) fn render(found: &Found, own: Option<(&Own, Duration)>) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
+        if let Some((own, took)) = own {
+            let count = |report: &HoldReport| report.published.saturating_add(report.frozen);
+            own.set_gauges(took, found.reports.iter().map(count).fold(0, u64::saturating_add));
+        }
         for report in &found.reports {
             report.set_gauges();
         }

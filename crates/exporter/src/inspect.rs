@@ -51,7 +51,7 @@ fn open(args: &InspectArgs) -> anyhow::Result<Files> {
 }
 
 fn print(out: &mut impl Write, segment: &Segment) -> anyhow::Result<()> {
-    let points = segment.points()?;
+    let points: Vec<_> = segment.points()?.into_iter().map(Point::of).collect();
     let process = segment.process();
     let (name, pid) = (plain(&process.name), process.pid);
     let state = if segment.is_up() { "lives" } else { "ended" };

@@ -10,40 +10,52 @@ mod args;
 mod collect;
 mod found;
 mod inspect;
+mod log;
+mod openmetrics;
+mod own;
 mod pages;
 mod replica;
 mod server;
 mod source;
+mod status;
 mod table;
 mod text;
+mod top;
 mod watch;
+mod web;
 mod worst;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use holdgap::{Registry, Scraper};
 use holdgap_segment::Segment;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch as latest};
+use tokio::time::MissedTickBehavior;
 
 use crate::args::{Args, Command};
 use crate::found::Found;
+use crate::own::Own;
 use crate::replica::{Driver, spelled};
-use crate::server::{Site, router};
+use crate::server::{Scraping, Site, router};
 use crate::source::Source;
+use crate::status::History;
 use crate::text::plain;
 use crate::watch::Watch;
+use crate::web::connections;
+use crate::web::live::Live;
 
 /// What one scrape of `registry` answers, with series for the `most` worst arrangements of each worker.
 pub fn scrape(registry: &Registry, scraper: &Scraper, most: usize) -> String {
-    collect::render(&Found::of(registry, scraper, most))
+    collect::render(&Found::of(registry, scraper, most), None)
 }
 
 /// Does what the command line says, and returns the exit code.
@@ -54,7 +66,13 @@ pub fn run() -> ExitCode {
     };
     let result = match &args.command {
         Some(Command::Inspect(args)) => inspect::inspect(args),
-        None => serve(&args),
+        Some(Command::Top(args)) => top::top(args),
+        Some(Command::Completions { shell }) => completions(*shell),
+        Some(Command::Man) => manual(),
+        None => {
+            log::start(args.log_level, args.log_format);
+            serve(&args)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,8 +96,28 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-#[tokio::main]
-async fn serve(args: &Args) -> anyhow::Result<()> {
+/// The shell's completions, on standard output.
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "holdgap-exporter", &mut text);
+    Ok(io::stdout().write_all(&text)?)
+}
+
+/// The manual page, on standard output.
+fn manual() -> anyhow::Result<()> {
+    Ok(clap_mangen::Man::new(Args::command()).render(&mut io::stdout())?)
+}
+
+/// How many threads do what may take a while: looking at points, and checking passwords.
+const ASIDE: usize = 8;
+
+fn serve(args: &Args) -> anyhow::Result<()> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.max_blocking_threads(ASIDE).enable_all().build()?.block_on(serving(args))
+}
+
+async fn serving(args: &Args) -> anyhow::Result<()> {
+    let live = Arc::new(Live::open(args.web_config.as_deref()).context("--web.config.file")?);
     // Before anything is started, so that a signal at any time ends the process cleanly.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -102,25 +140,61 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         let watched = attached(&watch);
         (Source::Attached(watch), watched, Err(ended))
     };
-    announce(args, address, &watched)?;
+    let config = live.config();
+    announce(args, address, &watched, config.tls.is_some())?;
+    if !address.ip().is_loopback() && (config.tls.is_none() || config.users.is_empty()) {
+        tracing::warn!(
+            "every host that reaches {address} can read the names of arrangements and readers; ask \
+             for TLS and authentication with --web.config.file, or serve on 127.0.0.1"
+        );
+    }
 
-    let site =
-        Site { source, worst: args.worst.into(), telemetry_path: args.telemetry_path.clone() };
-    let (stop, stopped) = oneshot::channel::<()>();
-    let server = axum::serve(listener, router(site)).with_graceful_shutdown(async {
-        // A sender that is gone stops the server too.
-        let _ = stopped.await;
-    });
-    let serving = tokio::spawn(server.into_future());
+    let worst = usize::from(args.worst);
+    let (latest, status) = latest::channel::<Arc<str>>("{}".into());
+    let telemetry_path = args.telemetry_path.clone();
+    let (own, scraping) = (Own::new(), Scraping::default());
+    let site = Arc::new(Site { source, worst, telemetry_path, own, status, scraping });
+    let sampler = sample(Arc::clone(&site), latest);
+    let (stop, stopped) = latest::channel(false);
+    let router = router(site, Arc::clone(&live));
+    let most = usize::from(args.max_connections);
+    let serving = tokio::spawn(connections::serve(listener, router, live, most, stopped));
+    let sampling = tokio::spawn(sampler);
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
         _ = has_ended => {}
     }
-    drop(stop);
+    sampling.abort();
+    // Nobody is left to tell if the server has gone.
+    let _ = stop.send(true);
     // A client that keeps its connection open does not keep the process alive.
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     driver.map_or(Ok(()), Driver::stop)
+}
+
+/// Looks once a second, for the status page.
+async fn sample(site: Arc<Site>, latest: latest::Sender<Arc<str>>) {
+    const EVERY: Duration = Duration::from_secs(1);
+    let history = Arc::new(Mutex::new(History::new()));
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let (site, history) = (Arc::clone(&site), Arc::clone(&history));
+        let look = move || {
+            let found = site.source.sample(site.worst);
+            let mut history = history.lock().unwrap_or_else(PoisonError::into_inner);
+            let status = history.take(found, site.worst);
+            site.own.note_sample();
+            serde_json::to_string(&status)
+        };
+        match tokio::task::spawn_blocking(look).await {
+            Ok(Ok(status)) => drop(latest.send(status.into())),
+            Ok(Err(error)) => tracing::error!("the status page cannot be made: {error}"),
+            Err(error) => tracing::error!("looking at the points failed: {error}"),
+        }
+    }
 }
 
 /// Binds the address given on the command line.
@@ -170,10 +244,11 @@ fn attached(watch: &Watch) -> String {
 }
 
 /// Says what is watched, and where it is served.
-fn announce(args: &Args, address: SocketAddr, watched: &str) -> io::Result<()> {
+fn announce(args: &Args, address: SocketAddr, watched: &str, tls: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let (version, path) = (env!("CARGO_PKG_VERSION"), &args.telemetry_path);
+    let scheme = if tls { "https" } else { "http" };
     writeln!(out, "holdgap-exporter {version}: {watched}")?;
-    writeln!(out, "serving http://{address}/  (metrics at {path})")?;
+    writeln!(out, "serving {scheme}://{address}/  (metrics at {path})")?;
     out.flush()
 }

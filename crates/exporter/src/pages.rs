@@ -40,59 +40,60 @@ pub(crate) struct Report {
     next: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Point {
     /// The process, where several are watched.
     #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<String>,
-    id: String,
+    pub(crate) process: Option<String>,
+    pub(crate) id: String,
     /// Every id, after a re-export several.
-    ids: Vec<String>,
-    name: String,
-    role: String,
-    worker: usize,
-    frozen: bool,
-    requested: String,
-    applied: String,
-    upper: Option<String>,
-    held: bool,
-    gap: u64,
+    pub(crate) ids: Vec<String>,
+    pub(crate) name: String,
+    pub(crate) role: String,
+    pub(crate) worker: usize,
+    pub(crate) frozen: bool,
+    pub(crate) requested: String,
+    pub(crate) applied: String,
+    pub(crate) upper: Option<String>,
+    pub(crate) held: bool,
+    pub(crate) gap: u64,
     /// For how long it has been held where it stands.
-    stalled_seconds: Option<f64>,
-    physical: Option<Physical>,
-    lag: Option<u64>,
-    slack: Option<u64>,
-    pinned: Option<Pinned>,
-    queued: Option<Queued>,
-    holders: Vec<Holder>,
-    more_holders: u64,
+    pub(crate) stalled_seconds: Option<f64>,
+    pub(crate) physical: Option<Physical>,
+    pub(crate) lag: Option<u64>,
+    pub(crate) slack: Option<u64>,
+    pub(crate) pinned: Option<Pinned>,
+    pub(crate) queued: Option<Queued>,
+    pub(crate) holders: Vec<Holder>,
+    pub(crate) more_holders: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Physical {
-    requested: String,
-    applied: String,
-    held: bool,
-    gap: u64,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Physical {
+    pub(crate) requested: String,
+    pub(crate) applied: String,
+    pub(crate) held: bool,
+    pub(crate) gap: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Pinned {
-    batches: u64,
-    updates: u64,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pinned {
+    pub(crate) batches: u64,
+    pub(crate) updates: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Queued {
-    instructions: u64,
-    batches: u64,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Queued {
+    pub(crate) instructions: u64,
+    pub(crate) batches: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Holder {
-    kind: &'static str,
-    label: String,
-    age_seconds: f64,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    pub(crate) kind: String,
+    pub(crate) label: String,
+    pub(crate) age_seconds: f64,
 }
 
 impl Report {
@@ -145,7 +146,7 @@ impl Point {
 
 impl Holder {
     fn of(view: &HolderView) -> Self {
-        let (kind, label) = (view.kind.label(), bounded(&view.label));
+        let (kind, label) = (view.kind.label().to_owned(), bounded(&view.label));
         Holder { kind, label, age_seconds: view.age.as_secs_f64() }
     }
 }

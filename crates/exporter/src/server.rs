@@ -1,18 +1,29 @@
 //! HTTP: which path shows what.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
-use axum::response::{Html, IntoResponse};
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::{Mutex, watch};
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt};
+use tower_http::compression::CompressionLayer;
 
 use crate::collect;
+use crate::openmetrics;
+use crate::own::Own;
 use crate::pages::{Asked, Report};
 use crate::source::Source;
+use crate::web::auth::Gate;
+use crate::web::live::Live;
 
 /// What the pages are made from.
 pub(crate) struct Site {
@@ -20,29 +31,106 @@ pub(crate) struct Site {
     /// How many points of each worker have series of their own.
     pub(crate) worst: usize,
     pub(crate) telemetry_path: String,
+    pub(crate) own: Own,
+    /// How it stands, as JSON: made once a second.
+    pub(crate) status: watch::Receiver<Arc<str>>,
+    /// The scrape under way, for those that ask meanwhile.
+    pub(crate) scraping: Scraping,
+}
+
+/// A scrape that several may wait for: its number, and what it found.
+#[derive(Default)]
+pub(crate) struct Scraping {
+    /// How many have begun.
+    begun: std::sync::atomic::AtomicU64,
+    last: Mutex<(u64, Arc<str>)>,
 }
 
 type Shared = State<Arc<Site>>;
 
+/// How it stands, as JSON.
+const STATUS: &str = "/api/v1/status";
+/// The same again and again, as server-sent events.
+const EVENTS: &str = "/api/v1/events";
+/// All points as JSON, a page at a time, the worst first.
+const REPORT: &str = "/api/v1/report";
+/// Paths that are served whatever the command line says.
+pub(crate) const TAKEN: [&str; 8] =
+    ["/", "/status.css", "/status.js", "/-/healthy", "/-/ready", REPORT, STATUS, EVENTS];
+
 /// Every path that is served. Unknown ones get 404, known ones with another method 405.
-pub(crate) fn router(site: Site) -> Router {
-    let site = Arc::new(site);
+pub(crate) fn router(site: Arc<Site>, live: Arc<Live>) -> Router {
+    let style = ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("status.css"));
+    let script =
+        ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("status.js"));
     Router::new()
         .route("/", get(index))
+        .route("/status.css", get(move || async move { style }))
+        .route("/status.js", get(move || async move { script }))
         .route("/-/healthy", get(|| async { "healthy\n" }))
         .route("/-/ready", get(ready))
         .route(REPORT, get(report))
+        .route(STATUS, get(status))
+        .route(EVENTS, get(events))
         .route(&site.telemetry_path, get(metrics))
         .fallback(|| async { (StatusCode::NOT_FOUND, "not found\n") })
         .with_state(site)
+        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(Arc::new((live, Gate::new())), guarded))
+}
+
+/// Answers whoever may be answered, with the headers that every answer has.
+async fn guarded(
+    State(guard): State<Arc<(Arc<Live>, Gate)>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (live, gate) = &*guard;
+    let config = live.config();
+    let mut response = if gate.admits(&config, request.headers()).await {
+        next.run(request).await
+    } else {
+        let challenge = [(header::WWW_AUTHENTICATE, "Basic realm=\"holdgap\", charset=\"UTF-8\"")];
+        (StatusCode::UNAUTHORIZED, challenge, "unauthorized\n").into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.extend(config.headers.iter().cloned());
+    response
 }
 
 /// Prometheus' text format, as its version 0.0.4 has it.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-async fn metrics(State(site): Shared) -> impl IntoResponse {
-    let text = aside(move || collect::metrics(&site.source, site.worst)).await;
-    text.map(|text| ([(header::CONTENT_TYPE, TEXT_FORMAT)], text))
+async fn metrics(State(site): Shared, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let open = accept.is_some_and(openmetrics::is_asked_for);
+    scrape(site).await.map(|text| {
+        if open {
+            ([(header::CONTENT_TYPE, openmetrics::CONTENT_TYPE)], openmetrics::of_text(&text))
+        } else {
+            ([(header::CONTENT_TYPE, TEXT_FORMAT)], text.to_string())
+        }
+    })
+}
+
+/// One scrape. Those that ask while one is waited for share the next: however many ask, the points
+/// are walked by one at a time, and nobody is told what was before it asked.
+async fn scrape(site: Arc<Site>) -> Result<Arc<str>, (StatusCode, &'static str)> {
+    use std::sync::atomic::Ordering::SeqCst;
+    let begun = site.scraping.begun.load(SeqCst);
+    let mut last = site.scraping.last.lock().await;
+    if last.0 > begun {
+        // It began after this was asked for.
+        site.own.note_throttled();
+        return Ok(Arc::clone(&last.1));
+    }
+    let number = site.scraping.begun.fetch_add(1, SeqCst) + 1;
+    let of = Arc::clone(&site);
+    let text = aside(move || collect::metrics(&of.source, of.worst, &of.own)).await?;
+    *last = (number, text.into());
+    Ok(Arc::clone(&last.1))
 }
 
 /// Work that may take a while, on a thread that nobody else waits for.
@@ -52,9 +140,6 @@ async fn aside<T: Send + 'static>(
     let failed = (StatusCode::INTERNAL_SERVER_ERROR, "it failed; the log says why\n");
     tokio::task::spawn_blocking(work).await.map_err(|_| failed)
 }
-
-/// All points as JSON, a page at a time, the worst first.
-const REPORT: &str = "/api/v1/report";
 
 async fn report(
     State(site): Shared,
@@ -69,6 +154,17 @@ async fn report(
     Ok(Json(Report::of(page, offset, limit, REPORT)))
 }
 
+async fn status(State(site): Shared) -> impl IntoResponse {
+    let status = site.status.borrow().to_string();
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], status)
+}
+
+async fn events(State(site): Shared) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+    let events = WatchStream::new(site.status.clone());
+    let event = |status: Arc<str>| Ok(Event::default().data(status));
+    Sse::new(events.map(event)).keep_alive(KeepAlive::default())
+}
+
 async fn ready(State(site): Shared) -> (StatusCode, String) {
     match aside(move || site.source.ready()).await {
         Ok(Ok(())) => (StatusCode::OK, "ready\n".to_owned()),
@@ -77,25 +173,13 @@ async fn ready(State(site): Shared) -> (StatusCode, String) {
     }
 }
 
-/// No script, no style from elsewhere, nothing to load.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+/// The page's own script and style, its own events, and nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+                      connect-src 'self'; img-src 'self' data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
 async fn index(State(site): Shared) -> impl IntoResponse {
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>holdgap exporter</title>\n\
-         <style>body{{font:1rem/1.5 system-ui;margin:2rem;color-scheme:light dark}}</style>\n\
-         <h1>holdgap exporter</h1>\n\
-         <p>How far readers hold back the compaction of shared arrangements.</p>\n\
-         <ul>\n\
-         <li><a href=\"{metrics}\">Metrics</a>, collected at each scrape</li>\n\
-         <li><a href=\"{REPORT}\">Report</a>: every arrangement and who holds it, as JSON</li>\n\
-         <li><a href=\"/-/healthy\">Healthy</a>: the process serves</li>\n\
-         <li><a href=\"/-/ready\">Ready</a>: every arrangement is published</li>\n\
-         </ul>\n</html>\n",
-        metrics = site.telemetry_path,
-    );
+    // A path has no character that means something in HTML.
+    let page = include_str!("status.html").replace("{{metrics}}", &site.telemetry_path);
     ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(page))
 }

@@ -11,6 +11,8 @@ pub(crate) enum Source {
     Embedded {
         registry: Registry,
         scraper: Scraper,
+        /// The status page's own, so that neither takes the other's peaks.
+        sampler: Scraper,
         /// How many points there are once everything is published.
         expected: u64,
     },
@@ -21,13 +23,22 @@ pub(crate) enum Source {
 impl Source {
     /// A registry of this process, with so many points once everything is published.
     pub(crate) fn embedded(registry: &Registry, expected: u64) -> Self {
-        Source::Embedded { scraper: registry.scraper(), registry: registry.clone(), expected }
+        let (scraper, sampler) = (registry.scraper(), registry.scraper());
+        Source::Embedded { scraper, sampler, registry: registry.clone(), expected }
     }
 
     /// Looks once, for the `most` worst points of each worker too.
     pub(crate) fn look(&self, most: usize) -> Found {
         match self {
             Source::Embedded { registry, scraper, .. } => Found::of(registry, scraper, most),
+            Source::Attached(watch) => watch.look(most),
+        }
+    }
+
+    /// As [`look`](Self::look), for the status page.
+    pub(crate) fn sample(&self, most: usize) -> Found {
+        match self {
+            Source::Embedded { registry, sampler, .. } => Found::of(registry, sampler, most),
             Source::Attached(watch) => watch.look(most),
         }
     }

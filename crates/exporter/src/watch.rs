@@ -1,7 +1,6 @@
 //! Other processes: their segments, found anew at each look.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -129,9 +128,7 @@ impl Watch {
         let mut complaints = self.complaints();
         *complaints.counts.entry(reason).or_default() += 1;
         if complaints.said.insert((path.clone(), reason)) {
-            let path = plain(&path.display().to_string());
-            // Nothing is left to do about an error of standard error.
-            let _ = writeln!(io::stderr(), "warning: {path}: {error}");
+            tracing::warn!("{}: {error}", plain(&path.display().to_string()));
         }
         seen.insert((path, reason));
     }

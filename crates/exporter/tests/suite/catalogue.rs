@@ -12,6 +12,15 @@ struct Catalogue {
     series: Vec<Entry>,
     worst: Vec<Entry>,
     processes: Vec<Entry>,
+    exporter: Vec<Entry>,
+}
+
+impl Catalogue {
+    /// Whether a line of a scrape is of the exporter itself.
+    fn is_own(&self, line: &str) -> bool {
+        let name = line.split(['{', ' ']).next().unwrap();
+        self.exporter.iter().any(|entry| entry.name == name)
+    }
 }
 
 #[derive(Deserialize)]
@@ -47,8 +56,9 @@ pub(crate) fn check_processes(metrics: &str) {
         }
         expected.insert((entry.name.clone(), entry.labels.clone()));
     }
-    let own = metrics.lines().filter(|line| line.starts_with("holdgap_"));
-    let shown: BTreeSet<_> = own
+    let of_processes = metrics.lines().filter(|line| line.starts_with("holdgap_"));
+    let shown: BTreeSet<_> = of_processes
+        .filter(|line| !catalogue.is_own(line))
         .map(|line| {
             let (name, labels) = line.split_once('{').unwrap();
             let label = labels.split_once('=').unwrap().0.to_owned();
@@ -124,6 +134,17 @@ fn a_scrape_shows_each_series_of_the_catalogue_and_no_other() {
                 }
             }
         }
+    }
+    for entry in &catalogue.exporter {
+        for (word, text) in [("HELP", &entry.help), ("TYPE", &entry.r#type)] {
+            let line = format!("# {word} {} {text}", entry.name);
+            assert!(metrics.lines().any(|known| known == line), "{line}\n{metrics}");
+        }
+        expected.insert(match &entry.labels[..] {
+            [] => entry.name.clone(),
+            [label] => format!("{}{{{label}=\"{}\"}}", entry.name, env!("CARGO_PKG_VERSION")),
+            other => panic!("{other:?}"),
+        });
     }
     // A standing hold that trails for a moment may show an arrangement's own series.
     let own = |line: &str| catalogue.worst.iter().any(|entry| line.contains(&entry.name));

@@ -60,7 +60,14 @@ fn help_explains_each_flag_and_version_is_the_package_s() {
         "--attach",
         "--attach.keep",
         "--metrics.worst",
+        "--web.config.file",
+        "--web.max-connections",
+        "--log.level",
+        "--log.format",
         "inspect",
+        "top",
+        "completions",
+        "man",
     ] {
         assert!(text.contains(flag), "{text}");
     }
