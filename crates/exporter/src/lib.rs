@@ -38,14 +38,14 @@ use holdgap::{Registry, Scraper};
 use holdgap_segment::Segment;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{oneshot, watch as latest};
+use tokio::sync::{Semaphore, oneshot, watch as latest};
 use tokio::time::MissedTickBehavior;
 
 use crate::args::{Args, Command};
 use crate::found::Found;
 use crate::own::Own;
 use crate::replica::{Driver, spelled};
-use crate::server::{Scraping, Site, router};
+use crate::server::{MOST_PAGES, Scraping, Site, router};
 use crate::source::Source;
 use crate::status::History;
 use crate::text::plain;
@@ -153,7 +153,8 @@ async fn serving(args: &Args) -> anyhow::Result<()> {
     let (latest, status) = latest::channel::<Arc<str>>("{}".into());
     let telemetry_path = args.telemetry_path.clone();
     let (own, scraping) = (Own::new(), Scraping::default());
-    let site = Arc::new(Site { source, worst, telemetry_path, own, status, scraping });
+    let pages = Arc::new(Semaphore::new(MOST_PAGES));
+    let site = Arc::new(Site { source, worst, telemetry_path, own, status, scraping, pages });
     let sampler = sample(Arc::clone(&site), latest);
     let (stop, stopped) = latest::channel(false);
     let router = router(site, Arc::clone(&live));

@@ -12,7 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 use tower_http::compression::CompressionLayer;
@@ -36,7 +36,12 @@ pub(crate) struct Site {
     pub(crate) status: watch::Receiver<Arc<str>>,
     /// The scrape under way, for those that ask meanwhile.
     pub(crate) scraping: Scraping,
+    /// A place for each page that is kept up to date.
+    pub(crate) pages: Arc<Semaphore>,
 }
+
+/// How many pages are kept up to date at once. They keep their connections: some are left to scrapes.
+pub(crate) const MOST_PAGES: usize = 64;
 
 /// A scrape that several may wait for: its number, and what it found.
 #[derive(Default)]
@@ -159,10 +164,19 @@ async fn status(State(site): Shared) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], status)
 }
 
-async fn events(State(site): Shared) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+async fn events(
+    State(site): Shared,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>, (StatusCode, &'static str)>
+{
+    let busy = (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; close some\n");
+    let place = Arc::clone(&site.pages).try_acquire_owned().map_err(|_| busy)?;
     let events = WatchStream::new(site.status.clone());
-    let event = |status: Arc<str>| Ok(Event::default().data(status));
-    Sse::new(events.map(event)).keep_alive(KeepAlive::default())
+    let event = move |status: Arc<str>| {
+        // The place is this page's for as long as it is there.
+        let _ = &place;
+        Ok(Event::default().data(status))
+    };
+    Ok(Sse::new(events.map(event)).keep_alive(KeepAlive::default()))
 }
 
 async fn ready(State(site): Shared) -> (StatusCode, String) {

@@ -87,7 +87,7 @@ function asked(p) {
 }
 
 function details(p) {
-  const cell = element("td", undefined, { colspan: 6 });
+  const cell = element("td", undefined, { colspan: 6, role: "cell" });
   const facts = element("dl");
   const fact = (name, value) => facts.append(element("dt", name), element("dd", value));
   fact("Requested", p.requested);
@@ -109,14 +109,15 @@ function details(p) {
 function row(k) {
   const known = rows.get(k);
   if (known) return known;
-  const main = element("tr");
-  const more = element("tr", undefined, { class: "more" });
+  // The roles stay when a phone's layout takes the table apart.
+  const main = element("tr", undefined, { role: "row" });
+  const more = element("tr", undefined, { class: "more", role: "row" });
   const button = element("button", "", { type: "button" });
   button.addEventListener("click", () => {
     if (!open.delete(k)) open.add(k);
     show();
   });
-  const cells = ["Arrangement", "Gap", "Last 10 minutes", "Held for", "Held by", "Where"].map((head) => element("td", undefined, { "data-head": head }));
+  const cells = ["Arrangement", "Gap", "Last 10 minutes", "Held for", "Held by", "Where"].map((head) => element("td", undefined, { "data-head": head, role: "cell" }));
   cells[0].append(button);
   cells[1].className = "gap";
   main.append(...cells);
@@ -229,14 +230,28 @@ function show() {
   showFresh();
 }
 
-const events = new EventSource("/api/v1/events");
-events.onmessage = (event) => {
-  status = JSON.parse(event.data);
-  received = Date.now();
-  lost = false;
-  show();
-};
-events.onerror = () => { lost = true; showFresh(); };
+let events = null;
+
+function listen() {
+  events?.close();
+  events = new EventSource("/api/v1/events");
+  events.onmessage = (event) => {
+    status = JSON.parse(event.data);
+    received = Date.now();
+    lost = false;
+    show();
+  };
+  events.onerror = () => { lost = true; showFresh(); };
+}
+
+listen();
+// A browser keeps few connections to one host: a page that nobody sees gives its own up.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) listen();
+  else { events.close(); events = null; }
+});
 setInterval(showFresh, 1000);
+// After some errors a browser gives up by itself.
+setInterval(() => { if (events?.readyState === EventSource.CLOSED) listen(); }, OLD_AFTER);
 $("filters").addEventListener("input", show);
 $("filters").addEventListener("submit", (event) => event.preventDefault());

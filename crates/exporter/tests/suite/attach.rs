@@ -1,79 +1,9 @@
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::catalogue::check_processes;
-use crate::support::{Exporter, PATIENCE, example, output};
-
-/// A folder in memory, removed with this value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Scratch(format!("/dev/shm/holdgap-attach-{}-{number}", std::process::id()).into())
-    }
-
-    fn text(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-
-    /// Starts an example that is shown here, and waits until it is.
-    fn run(&self, program: &Path, args: &[&str]) -> Running {
-        let before = self.files();
-        let mut command = Command::new(program);
-        command.args(args).env("HOLDGAP_SEGMENT_DIR", &self.0);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let running = Running(child);
-        let deadline = Instant::now() + PATIENCE;
-        while self.files() == before {
-            assert!(Instant::now() < deadline, "it has no segment");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        running
-    }
-
-    fn files(&self) -> usize {
-        let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        files.filter(|file| file.path().extension().is_some_and(|e| e == "holdgap")).count()
-    }
-
-    fn exporter(&self, args: &[&str]) -> Exporter {
-        let own = ["--web.listen-address", "127.0.0.1:0", "--attach", self.text()];
-        Exporter::start_as_is(&[&own, args].concat())
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A process of the test's own, killed with this value.
-struct Running(Child);
-
-impl Running {
-    fn pid(&self) -> u32 {
-        self.0.id()
-    }
-
-    fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::support::{Exporter, Scratch, example, output};
 
 fn sum(values: &[(String, f64)]) -> f64 {
     values.iter().map(|(_, value)| value).sum()

@@ -9,6 +9,8 @@ mod attach;
 mod catalogue;
 /// Paths, methods, types.
 mod http;
+/// The status page, in a browser.
+mod page;
 /// Flags, addresses, signals: one line and an exit code.
 mod process;
 /// What the documents say of the tree is so.

@@ -1,7 +1,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use holdgap::{FrontierPair, Frontiers, HoldKind, Holder, Holders, Point, Registry, Role, Worker};
+use holdgap_segment::{Attachment, SegmentOptions};
+use timely::progress::Antichain;
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,5 +151,101 @@ impl Drop for Exporter {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A folder in memory, removed with this value.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Scratch(format!("/dev/shm/holdgap-attach-{}-{number}", std::process::id()).into())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    /// Starts an example that is shown here, and waits until it is.
+    pub(crate) fn run(&self, program: &Path, args: &[&str]) -> Running {
+        let before = self.files();
+        let mut command = Command::new(program);
+        command.args(args).env("HOLDGAP_SEGMENT_DIR", &self.0);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let running = Running(child);
+        let deadline = Instant::now() + PATIENCE;
+        while self.files() == before {
+            assert!(Instant::now() < deadline, "it has no segment");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        running
+    }
+
+    pub(crate) fn files(&self) -> usize {
+        let files = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        files.filter(|file| file.path().extension().is_some_and(|e| e == "holdgap")).count()
+    }
+
+    pub(crate) fn exporter(&self, args: &[&str]) -> Exporter {
+        let own = ["--web.listen-address", "127.0.0.1:0", "--attach", self.text()];
+        Exporter::start_as_is(&[&own, args].concat())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process of the test's own, killed with this value.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A registry of the test's own process, shown in a folder: its points do what the test says.
+pub(crate) struct Stage {
+    pub(crate) worker: Worker,
+    _shown: Attachment,
+}
+
+impl Stage {
+    pub(crate) fn new(scratch: &Scratch, name: &str) -> Self {
+        let registry = Registry::new();
+        let (folder, name) = (Some(scratch.0.clone()), Some(name.to_owned()));
+        let options = SegmentOptions { folder, name, ..SegmentOptions::default() };
+        let shown = holdgap_segment::attach(&registry, options).unwrap();
+        Stage { worker: registry.runtime(Role::Maintenance).worker(0), _shown: shown }
+    }
+
+    /// A point that `holder` holds back by `gap`.
+    pub(crate) fn hold(&self, id: &str, name: &str, holder: &str, gap: u64) -> Point<u64> {
+        let mut point = self.worker.publish(id, name);
+        let kind = HoldKind::Reader;
+        let named = vec![Holder { kind, label: holder.into(), registered: Duration::ZERO }];
+        let holders = Holders { named, more: 0, kinds: [kind].into_iter().collect() }.into();
+        let at = Antichain::from_elem;
+        let pair = FrontierPair { requested: at(gap + 10), applied: at(10) };
+        let holders = Some(&holders);
+        point.publish(&Frontiers { holders, ..Frontiers::logical(&pair) });
+        point
     }
 }
