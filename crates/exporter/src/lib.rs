@@ -150,7 +150,7 @@ async fn serving(args: &Args) -> anyhow::Result<()> {
     }
 
     let worst = usize::from(args.worst);
-    let (latest, status) = latest::channel::<Arc<str>>("{}".into());
+    let (latest, status) = latest::channel(None);
     let telemetry_path = args.telemetry_path.clone();
     let (own, scraping) = (Own::new(), Scraping::default());
     let pages = Arc::new(Semaphore::new(MOST_PAGES));
@@ -175,7 +175,7 @@ async fn serving(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Looks once a second, for the status page.
-async fn sample(site: Arc<Site>, latest: latest::Sender<Arc<str>>) {
+async fn sample(site: Arc<Site>, latest: latest::Sender<Option<Arc<str>>>) {
     const EVERY: Duration = Duration::from_secs(1);
     let history = Arc::new(Mutex::new(History::new()));
     let mut ticks = tokio::time::interval(EVERY);
@@ -191,7 +191,7 @@ async fn sample(site: Arc<Site>, latest: latest::Sender<Arc<str>>) {
             serde_json::to_string(&status)
         };
         match tokio::task::spawn_blocking(look).await {
-            Ok(Ok(status)) => drop(latest.send(status.into())),
+            Ok(Ok(status)) => drop(latest.send(Some(status.into()))),
             Ok(Err(error)) => tracing::error!("the status page cannot be made: {error}"),
             Err(error) => tracing::error!("looking at the points failed: {error}"),
         }

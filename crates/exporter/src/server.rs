@@ -32,8 +32,8 @@ pub(crate) struct Site {
     pub(crate) worst: usize,
     pub(crate) telemetry_path: String,
     pub(crate) own: Own,
-    /// How it stands, as JSON: made once a second.
-    pub(crate) status: watch::Receiver<Arc<str>>,
+    /// How it stands, as JSON: made once a second, and not there before the first look.
+    pub(crate) status: watch::Receiver<Option<Arc<str>>>,
     /// The scrape under way, for those that ask meanwhile.
     pub(crate) scraping: Scraping,
     /// A place for each page that is kept up to date.
@@ -160,8 +160,12 @@ async fn report(
 }
 
 async fn status(State(site): Shared) -> impl IntoResponse {
-    let status = site.status.borrow().to_string();
-    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], status)
+    let mut latest = site.status.clone();
+    let known = latest.wait_for(Option::is_some).await;
+    let text = known.ok().and_then(|status| status.as_deref().map(str::to_owned));
+    let text = text.ok_or((StatusCode::SERVICE_UNAVAILABLE, "the exporter ends\n"))?;
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    Ok::<_, (StatusCode, &'static str)>((headers, text))
 }
 
 async fn events(
@@ -171,12 +175,12 @@ async fn events(
     let busy = (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; close some\n");
     let place = Arc::clone(&site.pages).try_acquire_owned().map_err(|_| busy)?;
     let events = WatchStream::new(site.status.clone());
-    let event = move |status: Arc<str>| {
+    let event = move |status: Option<Arc<str>>| {
         // The place is this page's for as long as it is there.
         let _ = &place;
-        Ok(Event::default().data(status))
+        Some(Ok(Event::default().data(status?)))
     };
-    Ok(Sse::new(events.map(event)).keep_alive(KeepAlive::default()))
+    Ok(Sse::new(events.filter_map(event)).keep_alive(KeepAlive::default()))
 }
 
 async fn ready(State(site): Shared) -> (StatusCode, String) {

@@ -57,7 +57,8 @@ impl Looks {
             return Ok(Looks::Attached { watch, history: History::new() });
         }
         let agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
-        let url = format!("{}/api/v1/status", args.url.trim_end_matches('/'));
+        let scheme = if args.url.contains("://") { "" } else { "http://" };
+        let url = format!("{scheme}{}/api/v1/status", args.url.trim_end_matches('/'));
         Ok(Looks::Exporter { agent, url })
     }
 

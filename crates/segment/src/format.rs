@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!      0  header, one page
-//!   4 KiB  directory: 1,024 entries of 128 bytes, of which the header says how many there are
-//! 132 KiB  extents, page by page: heads, rests, texts (see `holdgap::layout`)
+//!   4 KiB  directory: 2,048 entries of 128 bytes, of which the header says how many there are
+//! 260 KiB  extents, page by page: heads, rests, texts (see `holdgap::layout`)
 //! ```
 //!
 //! Everything is made of 64-bit words in the machine's own byte order. An entry is complete before

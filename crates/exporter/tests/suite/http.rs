@@ -38,6 +38,35 @@ fn unknown_paths_and_wrong_methods_are_answered_as_http_has_them() {
 }
 
 #[test]
+fn openmetrics_and_gzip_are_served_to_those_who_ask_for_them() {
+    let exporter = small();
+    exporter.wait_until_ready();
+    let accept =
+        "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    let open = exporter.ask_with("GET", "/metrics", &[("Accept", accept)]);
+    assert_eq!(open.content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(open.body.ends_with("\n# EOF\n"), "{}", open.body);
+    assert!(open.body.contains("\n# TYPE holdgap_exporter_reports counter\n"), "{}", open.body);
+    assert!(open.body.contains("\nholdgap_exporter_reports_total "), "{}", open.body);
+    let plain = exporter.get("/metrics");
+    assert!(plain.headers.contains("accept-encoding"), "caches are told: {}", plain.headers);
+
+    let zipped = exporter.ask_with("GET", "/metrics", &[("Accept-Encoding", "gzip")]);
+    assert!(zipped.headers.contains(r#""content-encoding": "gzip""#), "{}", zipped.headers);
+    assert!(zipped.bytes.len() * 4 < plain.bytes.len(), "{}", zipped.bytes.len());
+    let mut gzip = std::process::Command::new("gzip");
+    let gzip =
+        gzip.arg("-dc").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = gzip.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&zipped.bytes).unwrap();
+    let unzipped = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let names = |text: &str| -> std::collections::BTreeSet<String> {
+        text.lines().filter(|line| line.starts_with("# TYPE ")).map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(names(&unzipped), names(&plain.body));
+}
+
+#[test]
 fn the_metrics_may_live_under_another_path() {
     let exporter = Exporter::start(&[
         "--replica.workers",

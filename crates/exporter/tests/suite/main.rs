@@ -9,12 +9,23 @@ mod attach;
 mod catalogue;
 /// Paths, methods, types.
 mod http;
+/// What is logged, and what is not.
+mod log;
+/// A hostile network: sockets, TLS, passwords, names.
+mod network;
+/// Unit, image, manual and completions.
+mod packaging;
 /// The status page, in a browser.
 mod page;
 /// Flags, addresses, signals: one line and an exit code.
 mod process;
+/// A real Prometheus, its rules, and Grafana's panels.
+mod prometheus;
 /// What the documents say of the tree is so.
 mod tidy;
+
+/// The terminal view.
+mod top;
 
 /// The gauges move with a slow reader, and go back.
 mod slow_reader;

@@ -4,9 +4,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use holdgap::{FrontierPair, Frontiers, HoldKind, Holder, Holders, Point, Registry, Role, Worker};
 use holdgap_segment::{Attachment, SegmentOptions};
 use timely::progress::Antichain;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,6 +42,42 @@ pub(crate) struct Exporter {
     pub(crate) child: Child,
     pub(crate) banner: String,
     pub(crate) url: String,
+    agent: ureq::Agent,
+    /// The name and the password that it is asked with.
+    pub(crate) authorization: Option<String>,
+}
+
+/// A client that trusts whom `tls` says.
+fn agent(tls: TlsConfig) -> ureq::Agent {
+    let config = ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls);
+    config.timeout_global(Some(PATIENCE)).build().into()
+}
+
+fn ask(
+    agent: &ureq::Agent,
+    method: &str,
+    url: &str,
+    authorization: Option<&str>,
+    headers: &[(&str, &str)],
+) -> Result<Answer, ureq::Error> {
+    let mut request = ureq::http::Request::builder().method(method).uri(url);
+    if let Some(authorization) = authorization {
+        request = request.header("Authorization", authorization);
+    }
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut response = agent.run(request.body(()).unwrap())?;
+    let content_type = response.headers().get("content-type");
+    let content_type = content_type.map_or("", |value| value.to_str().unwrap()).to_owned();
+    let bytes = response.body_mut().read_to_vec()?;
+    Ok(Answer {
+        status: response.status().as_u16(),
+        content_type,
+        headers: format!("{:?}", response.headers()),
+        body: String::from_utf8_lossy(&bytes).into_owned(),
+        bytes,
+    })
 }
 
 /// What an exporter answered.
@@ -47,6 +86,7 @@ pub(crate) struct Answer {
     pub(crate) content_type: String,
     pub(crate) headers: String,
     pub(crate) body: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Exporter {
@@ -58,14 +98,24 @@ impl Exporter {
 
     /// Starts one with the arguments given.
     pub(crate) fn start_as_is(args: &[&str]) -> Self {
+        let exporter = Self::spawn(args, TlsConfig::default(), None);
+        assert!(exporter.url.starts_with("http://127.0.0.1:"), "{}", exporter.url);
+        exporter
+    }
+
+    /// Starts one that listens on every interface.
+    pub(crate) fn start_everywhere(args: &[&str]) -> Self {
+        Self::spawn(args, TlsConfig::default(), None)
+    }
+
+    fn spawn(args: &[&str], tls: TlsConfig, authorization: Option<String>) -> Self {
         let mut command = command(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let banner = lines.next().unwrap().unwrap();
         let serving = lines.next().unwrap().unwrap();
         let url = serving.split_whitespace().nth(1).unwrap().trim_end_matches('/').to_owned();
-        assert!(url.starts_with("http://127.0.0.1:"), "{serving}");
-        Exporter { child, banner, url }
+        Exporter { child, banner, url, agent: agent(tls), authorization }
     }
 
     /// Ends it, and returns what it said on standard error.
@@ -81,21 +131,13 @@ impl Exporter {
     }
 
     pub(crate) fn ask(&self, method: &str, path: &str) -> Answer {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(PATIENCE))
-            .build()
-            .into();
-        let request = ureq::http::Request::builder().method(method);
-        let request = request.uri(format!("{}{path}", self.url)).body(()).unwrap();
-        let mut response = agent.run(request).unwrap();
-        let content_type = response.headers().get("content-type");
-        Answer {
-            status: response.status().as_u16(),
-            content_type: content_type.map_or("", |value| value.to_str().unwrap()).to_owned(),
-            headers: format!("{:?}", response.headers()),
-            body: response.body_mut().read_to_string().unwrap(),
-        }
+        self.ask_with(method, path, &[])
+    }
+
+    /// Asks with headers of the caller's own, too.
+    pub(crate) fn ask_with(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let authorization = self.authorization.as_deref();
+        ask(&self.agent, method, &format!("{}{path}", self.url), authorization, headers).unwrap()
     }
 
     /// The values of one series, by its labels as they are written.
@@ -221,6 +263,92 @@ impl Drop for Running {
     }
 }
 
+/// Files that ask for TLS and a password, removed with this value.
+pub(crate) struct Secured {
+    folder: Scratch,
+}
+
+impl Secured {
+    pub(crate) const PASSWORD: &str = "open sesame";
+
+    pub(crate) fn new() -> Self {
+        let secured = Secured { folder: Scratch::new() };
+        std::fs::create_dir(&secured.folder.0).unwrap();
+        secured.renew();
+        let hash = bcrypt::hash(Self::PASSWORD, 4).unwrap();
+        let text = format!(
+            "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n\
+             basic_auth_users:\n  prometheus: {hash}\n"
+        );
+        std::fs::write(secured.web(), text).unwrap();
+        secured
+    }
+
+    /// Writes another certificate, as those do who renew them.
+    pub(crate) fn renew(&self) {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let write = |name: &str, text: String| {
+            let (new, name) = (self.folder.0.join("new"), self.folder.0.join(name));
+            std::fs::write(&new, text).unwrap();
+            std::fs::rename(new, name).unwrap();
+        };
+        write("key.pem", made.signing_key.serialize_pem());
+        write("cert.pem", made.cert.pem());
+    }
+
+    /// The file that says who made the certificate: it itself.
+    pub(crate) fn ca(&self) -> String {
+        self.folder.0.join("cert.pem").display().to_string()
+    }
+
+    /// The file that the exporter is started with.
+    pub(crate) fn web(&self) -> PathBuf {
+        self.folder.0.join("web.yml")
+    }
+
+    /// Another client of the same exporter, which trusts the certificate there is now.
+    pub(crate) fn again(&self, exporter: &Exporter) -> Client {
+        let authorization = exporter.authorization.clone().unwrap();
+        Client { agent: agent(self.tls()), url: exporter.url.clone(), authorization }
+    }
+
+    /// How a client knows the server by the certificate there is now.
+    fn tls(&self) -> TlsConfig {
+        let pem = std::fs::read(self.ca()).unwrap();
+        let root = Certificate::from_pem(&pem).unwrap();
+        TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[root])).build()
+    }
+
+    /// Starts a small exporter that is asked as it wants to be asked.
+    pub(crate) fn exporter(&self, args: &[&str]) -> Exporter {
+        let web = self.web();
+        let mut own = vec!["--web.listen-address", "127.0.0.1:0", "--replica.round", "100ms"];
+        own.extend(["--replica.workers", "2", "--replica.arrangements", "3"]);
+        own.extend(["--web.config.file", web.to_str().unwrap()]);
+        let plain = format!("prometheus:{}", Self::PASSWORD);
+        let authorization = format!("Basic {}", BASE64_STANDARD.encode(plain));
+        Exporter::spawn(&[&own, args].concat(), self.tls(), Some(authorization))
+    }
+}
+
+/// A client that comes anew.
+pub(crate) struct Client {
+    agent: ureq::Agent,
+    url: String,
+    authorization: String,
+}
+
+impl Client {
+    pub(crate) fn try_get(&self, path: &str) -> Result<Answer, ureq::Error> {
+        let url = format!("{}{path}", self.url);
+        ask(&self.agent, "GET", &url, Some(&self.authorization), &[])
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.try_get(path).unwrap()
+    }
+}
+
 /// A registry of the test's own process, shown in a folder: its points do what the test says.
 pub(crate) struct Stage {
     pub(crate) worker: Worker,
@@ -238,14 +366,19 @@ impl Stage {
 
     /// A point that `holder` holds back by `gap`.
     pub(crate) fn hold(&self, id: &str, name: &str, holder: &str, gap: u64) -> Point<u64> {
-        let mut point = self.worker.publish(id, name);
-        let kind = HoldKind::Reader;
-        let named = vec![Holder { kind, label: holder.into(), registered: Duration::ZERO }];
-        let holders = Holders { named, more: 0, kinds: [kind].into_iter().collect() }.into();
-        let at = Antichain::from_elem;
-        let pair = FrontierPair { requested: at(gap + 10), applied: at(10) };
-        let holders = Some(&holders);
-        point.publish(&Frontiers { holders, ..Frontiers::logical(&pair) });
-        point
+        hold(&self.worker, id, name, holder, gap)
     }
+}
+
+/// A point that `holder` holds back by `gap`.
+pub(crate) fn hold(worker: &Worker, id: &str, name: &str, holder: &str, gap: u64) -> Point<u64> {
+    let mut point = worker.publish(id, name);
+    let kind = HoldKind::Reader;
+    let named = vec![Holder { kind, label: holder.into(), registered: Duration::ZERO }];
+    let holders = Holders { named, more: 0, kinds: [kind].into_iter().collect() }.into();
+    let at = Antichain::from_elem;
+    let pair = FrontierPair { requested: at(gap + 10), applied: at(10) };
+    let holders = Some(&holders);
+    point.publish(&Frontiers { holders, ..Frontiers::logical(&pair) });
+    point
 }
