@@ -16,6 +16,22 @@ use crate::sync::{Arc, Ordering};
 ///
 /// It never contradicts itself: a gap above zero implies that something is held, no more is held
 /// than is published, and the largest gap by kind is the gap. All distances are in timestamp units.
+///
+/// ```
+/// use holdgap::{Registry, Role};
+/// use timely::progress::Antichain;
+///
+/// let registry = Registry::new();
+/// let worker = registry.runtime(Role::Maintenance).worker(3);
+/// let mut held = worker.publish::<u64>("u1", "orders");
+/// let free = worker.publish::<u64>("u2", "customers");
+/// held.set(&Antichain::from_elem(100), &Antichain::from_elem(40));
+///
+/// let report = worker.report();
+/// assert_eq!((report.hold_gap, report.held, report.published), (60, 1, 2));
+/// assert_eq!((report.role, report.worker), (Role::Maintenance, 3));
+/// # drop(free);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HoldReport {

@@ -23,6 +23,23 @@ pub struct Snapshot<T> {
 }
 
 /// What a publisher says of a trace, borrowed: see [`Point::publish`](crate::Point::publish).
+///
+/// ```
+/// use holdgap::{FrontierPair, Frontiers, Registry, Role};
+/// use timely::progress::Antichain;
+///
+/// let registry = Registry::new();
+/// let worker = registry.runtime(Role::Solo).worker(0);
+/// let mut point = worker.publish::<u64>("u1", "orders");
+/// let at = Antichain::from_elem;
+///
+/// let pair = FrontierPair { requested: at(100), applied: at(40) };
+/// let upper = at(130);
+/// point.publish(&Frontiers { upper: Some(&upper), ..Frontiers::logical(&pair) });
+///
+/// let report = worker.report();
+/// assert_eq!((report.hold_gap, report.owner_slack, report.compaction_lag), (60, 30, 90));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Frontiers<'a, T> {
     /// Requested and applied logical compaction.

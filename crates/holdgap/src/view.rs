@@ -18,6 +18,21 @@ use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 ///
 /// The gaps are those of the scan that found the point; the frontiers were loaded a moment later
 /// and may be newer.
+///
+/// ```
+/// use holdgap::{Registry, Role};
+/// use timely::progress::Antichain;
+///
+/// let registry = Registry::new();
+/// let worker = registry.runtime(Role::Solo).worker(0);
+/// let mut orders = worker.publish::<u64>("u1", "orders");
+/// orders.set(&Antichain::from_elem(100), &Antichain::from_elem(40));
+///
+/// let page = registry.page(0, 10);
+/// let worst = &page.points[0];
+/// assert_eq!((page.total, &*worst.name, worst.gap.distance), (1, "orders", 60));
+/// assert_eq!((&*worst.requested, &*worst.applied), ("{100}", "{40}"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PointView {

@@ -20,7 +20,24 @@ pub const FOLDER_VARIABLE: &str = "HOLDGAP_SEGMENT_DIR";
 const SEGMENT: &str = ".holdgap";
 const MAKING: &str = ".making";
 
-/// Where segments are found.
+/// Where segments are found: those of processes that live, and of those that have ended.
+///
+/// ```
+/// use holdgap_segment::Folder;
+///
+/// # let path = std::env::temp_dir().join(format!("holdgap-folder-{}", std::process::id()));
+/// # std::fs::DirBuilder::new().create(&path)?;
+/// let look = Folder::open(&path)?.look()?;
+/// for segment in &look.segments {
+///     let state = if segment.is_up() { "lives" } else { "has ended" };
+///     println!("{} {state}: {} points", segment.process(), segment.count()?);
+/// }
+/// for (file, why) in &look.unreadable {
+///     println!("{file}: {why}");
+/// }
+/// # std::fs::remove_dir(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,

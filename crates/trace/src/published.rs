@@ -18,6 +18,23 @@ use crate::spine::SharedSpine;
 ///
 /// Dropping it takes the id back: no new reader finds it. Readers that are there keep what they
 /// hold, and show as holding a frozen point.
+///
+/// ```
+/// use differential_dataflow::input::Input;
+/// use holdgap_trace::{ArrangeSharedBySelf, Sharing};
+///
+/// let sharing = Sharing::new(&holdgap::Registry::new());
+/// timely::execute_directly(move |worker| {
+///     let names = worker.dataflow::<u64, _, _>(|scope| {
+///         let (_, names) = scope.new_collection_from([7_u64, 8]);
+///         sharing.publish("u7", &names.arrange_shared_by_self("names")).unwrap()
+///     });
+///     assert_eq!((names.id(), names.since().elements()), ("u7", &[0][..]));
+///     assert_eq!(sharing.known(0), 1);
+///     drop(names);
+///     assert_eq!(sharing.known(0), 0);
+/// });
+/// ```
 #[must_use = "dropping it takes the arrangement back"]
 pub struct Published<Tr: SharableTrace> {
     pub(crate) trace: TraceAgent<SharedSpine<Tr>>,
@@ -80,6 +97,18 @@ impl<Tr: SharableTrace> std::fmt::Debug for Published<Tr> {
 ///
 /// Logical only. The hold belongs to the id, not to this handle: it ends with the id, or when it
 /// was allowed the empty frontier.
+///
+/// ```
+/// use holdgap_trace::{KeyBatch, Sharing};
+/// use timely::progress::Antichain;
+///
+/// // In the runtime that imports, before or after the arrangement is published.
+/// let sharing = Sharing::new(&holdgap::Registry::new());
+/// let hold = sharing.standing_hold::<KeyBatch<u64, u64, isize>>("u7", 0)?;
+/// hold.allow_compaction(Antichain::from_elem(40).borrow());
+/// assert_eq!(hold.frontier(), Antichain::from_elem(40));
+/// # Ok::<(), holdgap_trace::ReadError>(())
+/// ```
 pub struct StandingHold<B: SharedBatch> {
     pub(crate) publication: Arc<Publication<B>>,
     pub(crate) hold: HoldId,

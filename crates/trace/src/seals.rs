@@ -14,6 +14,30 @@ use std::thread::Thread;
 /// The ids whose upper has advanced since the last [`drain`](Self::drain).
 ///
 /// Made by [`Sharing::inbox`](crate::Sharing::inbox) on the thread that is to be woken.
+///
+/// ```
+/// use differential_dataflow::input::Input;
+/// use holdgap_trace::{ArrangeSharedBySelf, KeyBatch, Sharing};
+///
+/// let sharing = Sharing::new(&holdgap::Registry::new());
+/// let inbox = sharing.inbox();
+/// sharing.watch::<KeyBatch<u64, u64, isize>>(&inbox, "u7", 0)?;
+///
+/// timely::execute_directly(move |worker| {
+///     let (mut input, names) = worker.dataflow::<u64, _, _>(|scope| {
+///         let (input, names) = scope.new_collection_from([7_u64]);
+///         (input, sharing.publish("u7", &names.arrange_shared_by_self("names")).unwrap())
+///     });
+///     input.advance_to(5);
+///     input.flush();
+///     while names.upper().less_than(&5) {
+///         worker.step();
+///     }
+/// });
+/// // On the thread that made the inbox: it was woken, and finds which upper has advanced.
+/// assert_eq!(inbox.drain(), ["u7".into()]);
+/// # Ok::<(), holdgap_trace::ReadError>(())
+/// ```
 pub struct SealInbox {
     shared: Arc<InboxShared>,
 }

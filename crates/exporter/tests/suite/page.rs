@@ -50,7 +50,7 @@ fn browse<F: Future<Output = WebDriverResult<()>>>(url: &str, steps: impl FnOnce
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        "--window-size=1100,760",
+        "--window-size=1000,900",
         &format!("--user-data-dir={}", profile.text()),
     ] {
         browser.add_arg(flag).unwrap();
@@ -207,6 +207,7 @@ fn a_slow_reader_appears_by_name_and_leaves_and_the_page_is_clear_again() {
         assert_eq!(text(&web, "#none").await?, none);
         script(&web, &choose("by-role", "")).await?;
 
+        wait(&web, "#verdict", |verdict| !verdict.contains('.')).await?;
         let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/status.png");
         let path = std::env::var("HOLDGAP_SCREENSHOT").unwrap_or_else(|_| folder.to_owned());
         web.screenshot(path.as_ref()).await?;
