@@ -39,7 +39,7 @@ use crate::view::Details;
 
 /// How many slots each of the first chunks has. After every [`STEPS`] chunks their size doubles, so
 /// that a table grows by a fourth at a time.
-const FIRST_CHUNK: usize = 64;
+const FIRST_CHUNK: usize = if cfg!(holdgap_loom) { 2 } else { 64 };
 /// How many chunks there are of a size.
 const STEPS: usize = 4;
 /// How many chunks there may be: enough for 2^32 slots.

@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use crossbeam_utils::atomic::AtomicCell;
+use crate::sync::AtomicCell;
 
 pub(crate) struct Throttle {
     interval: Duration,
