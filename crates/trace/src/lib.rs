@@ -79,6 +79,8 @@ mod holds;
 mod import;
 mod importers;
 mod meter;
+#[cfg(all(test, holdgap_loom))]
+mod models;
 mod publication;
 mod published;
 mod reader;
@@ -86,6 +88,7 @@ mod seals;
 mod sharing;
 mod spine;
 mod state;
+mod sync;
 
 pub use arrange::{ArrangeShared, ArrangeSharedBySelf};
 pub use batch::{ArcBatch, ArcCursor, ArcMerger, KeyBatch, SharableTrace, SharedBatch, ValBatch};

@@ -29,8 +29,8 @@
 //! may *close* (frozen, its data stays), and its trace may *end* (nothing applies holds any more;
 //! the chain lives as long as somebody holds it).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use differential_dataflow::trace::Span;
 use holdgap::{Clock, HoldKind, Point};
@@ -45,11 +45,14 @@ use crate::importers::Drained;
 use crate::meter::Meter;
 use crate::seals::SealWatch;
 use crate::state::{Phase, Settled, State};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 
 /// Where one trace and its readers meet.
 pub(crate) struct Publication<B: SharedBatch> {
     /// The order in which two of them are locked.
     number: u64,
+    /// Each critical section leaves it whole at each step that can panic (which is none but a
+    /// timestamp's own comparison), so a panic elsewhere does not take the writer along.
     state: Mutex<State<B>>,
     /// Set while a hold has moved and the writer has not looked: what the spine checks each time it
     /// is scheduled, without the lock.
@@ -83,12 +86,6 @@ pub(crate) struct Attachment<B: SharedBatch> {
     pub(crate) point: Point<B::Time>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each critical section leaves the state whole at each step that can panic (which is none but
-    // a timestamp's own comparison), so a panic elsewhere must not take the writer along.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn wake(waker: Option<Arc<SyncActivator>>) {
     if let Some(waker) = waker {
         // An error says that the worker is gone, and nobody is left to wake.
@@ -113,7 +110,7 @@ impl<B: SharedBatch> Publication<B> {
     }
 
     /// One critical section, here or where this has moved to.
-    fn with<R>(&self, section: impl FnOnce(&Self, &mut State<B>) -> R) -> R {
+    pub(crate) fn with<R>(&self, section: impl FnOnce(&Self, &mut State<B>) -> R) -> R {
         let mut state = lock(&self.state);
         if let Phase::Forwarded(target) = &state.phase {
             let target = Arc::clone(target);

@@ -7,9 +7,9 @@
 //! flag cleared and signals again. An unpark may be eaten by other code that parks the thread: the
 //! inbox still has the id.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::Thread;
+use std::sync::{Arc, Weak};
+
+use crate::sync::{AtomicBool, Mutex, Ordering, Thread, current, lock};
 
 /// The ids whose upper has advanced since the last [`drain`](Self::drain).
 ///
@@ -54,7 +54,7 @@ struct Dirty {
 
 impl SealInbox {
     pub(crate) fn new() -> Self {
-        let (dirty, thread) = (Mutex::new(Vec::new()), std::thread::current());
+        let (dirty, thread) = (Mutex::new(Vec::new()), current());
         SealInbox { shared: Arc::new(InboxShared { dirty, thread }) }
     }
 
@@ -65,7 +65,7 @@ impl SealInbox {
 
     /// The ids whose upper has advanced, each once. One mutex, shared with nothing but this inbox.
     pub fn drain(&self) -> Vec<Arc<str>> {
-        let mut dirty = self.shared.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dirty = lock(&self.shared.dirty);
         let drained = std::mem::take(&mut *dirty);
         drop(dirty);
         let rearmed = drained.into_iter().map(|Dirty { id, queued }| {
@@ -101,7 +101,7 @@ impl SealWatch {
         }
         let Some(inbox) = self.inbox.upgrade() else { return };
         let dirty = Dirty { id: Arc::clone(&self.id), queued: Arc::clone(&self.queued) };
-        inbox.dirty.lock().unwrap_or_else(PoisonError::into_inner).push(dirty);
+        lock(&inbox.dirty).push(dirty);
         inbox.thread.unpark();
     }
 }
