@@ -9,6 +9,8 @@
 mod args;
 mod collect;
 mod found;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inspect;
 mod log;
 mod openmetrics;

@@ -97,6 +97,8 @@ pub(crate) async fn requests(
     stream.set_write_timeout(Some(WRITE));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LONGEST_HEAD);
+    // A client that has said all it had to say is still answered.
+    http.half_close(true);
     let service = TowerToHyperService::new(router);
     let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
     tokio::pin!(connection);

@@ -7,6 +7,10 @@ mod support;
 mod attach;
 /// `docs/metrics.yml`, the code and a scrape say the same.
 mod catalogue;
+/// Random configurations and requests, by the harness of the fuzz targets.
+mod fuzzed;
+#[path = "../../../../fuzz/harness/web.rs"]
+mod harness;
 /// Paths, methods, types.
 mod http;
 /// What is logged, and what is not.
