@@ -350,14 +350,24 @@ struct Import<B: SharedBatch> {
 
 impl<B: SharedBatch> Import<B> {
     /// Moves the trace to where the queue leads, and returns the spans to deliver, to be sent at the
-    /// capabilities held: each update is at or beyond the frontier before, and the base.
+    /// capabilities held: each update is at or beyond the frontier before.
+    ///
+    /// Where all that is sent is sealed beyond the base, the capabilities move there first: nothing
+    /// downstream need wait for times before it. Where the trace has not come that far, they stay
+    /// at the frontier before, as differential's own imports do. An operator that keeps what it is
+    /// sent until its frontier has passed it, `reduce` for one, takes a capability that is in advance
+    /// of that frontier for a promise that nothing is to be done, and would never look again.
     fn take_in(&mut self, drained: &Drained<B>) -> Vec<ImportSpan<B>> {
         let mut shared = self.trace.shared.borrow_mut();
         let replaced = std::mem::replace(&mut shared.chain, drained.chain.clone());
         shared.since.clone_from(&drained.since);
-        let since = base(&drained.since);
+        let (base, upper) = (base(&drained.since), &drained.upper);
         let held: Antichain<_> = self.capabilities.iter().map(|c| c.time().clone()).collect();
-        self.capabilities.downgrade(held.join(&since));
+        let target = held.join(&base);
+        let beyond = upper.iter().all(|time| base.less_equal(time));
+        if beyond && (upper.is_empty() || target.iter().any(|time| !upper.less_equal(time))) {
+            self.capabilities.downgrade(target);
+        }
         let spans = drained.spans.iter().map(|span| shared.present(span)).collect();
         drop(shared);
         drop(replaced);
@@ -366,12 +376,13 @@ impl<B: SharedBatch> Import<B> {
 
     /// Moves capabilities and hold to the new upper. Returns whether the import is complete.
     fn advance(&mut self, drained: &Drained<B>) -> bool {
+        // Each element of the upper is beyond the base if a capability is: see `take_in`.
         let Drained { upper, since, .. } = drained;
         let complete = PartialOrder::less_equal(&self.trace.shared.borrow().until, upper);
         if complete || upper.is_empty() {
             return true;
         }
-        self.capabilities.downgrade(upper.join(&base(since)));
+        self.capabilities.downgrade(upper.iter());
         let logical = upper.join(since);
         self.trace.advance(&Compaction { logical, physical: upper.clone() });
         false

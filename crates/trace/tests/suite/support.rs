@@ -26,8 +26,16 @@ pub(crate) fn at(time: u64) -> Antichain<u64> {
 }
 
 pub(crate) fn new_worker() -> Worker {
+    worker_with_effort(None)
+}
+
+/// A worker whose traces merge with so much effort while nothing else is to be done.
+fn worker_with_effort(effort: Option<isize>) -> Worker {
     let allocator = Allocator::Thread(Thread::default());
-    Worker::new(WorkerConfig::default(), allocator, Some(std::time::Instant::now()))
+    let mut config = WorkerConfig::default();
+    let merging = differential_dataflow::Config::default().idle_merge_effort(effort);
+    differential_dataflow::configure(&mut config, &merging);
+    Worker::new(config, allocator, Some(std::time::Instant::now()))
 }
 
 /// Two runtimes of one worker each, on one thread.
@@ -40,9 +48,15 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
+        Self::with_effort(None)
+    }
+
+    /// One whose traces merge with so much effort while nothing else is to be done.
+    pub(crate) fn with_effort(effort: Option<isize>) -> Self {
         let registry = Registry::new();
         let sharing = Sharing::new(&registry);
-        Stage { registry, sharing, maintenance: new_worker(), interactive: new_worker() }
+        let [maintenance, interactive] = [(); 2].map(|()| worker_with_effort(effort));
+        Stage { registry, sharing, maintenance, interactive }
     }
 
     /// An arrangement under `id`, maintained and published here.
