@@ -1,6 +1,6 @@
-//! Everything at once, for as long as asked: arrangements and points that come and go, readers that
-//! linger, joins, reports, scrapes, and processes that are killed. Nothing may grow, and nothing may
-//! be wrong.
+//! Everything at once, for as long as asked: points and arrangements that come and go, a thousand a
+//! second of each, readers that linger, joins, reports, scrapes, and processes that are killed. Nothing
+//! may grow, and nothing may be wrong.
 //!
 //! ```console
 //! $ cargo run --release -p holdgap-examples --example soak -- --minutes 10
@@ -19,11 +19,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use clap::Parser;
+use differential_dataflow::input::Input;
 use holdgap::{HoldReport, Point, PointView, Registry, Role};
 use holdgap_replica::{Replica, ReplicaOptions};
 use holdgap_segment::{Folder, SegmentOptions, attach};
+use holdgap_trace::{ArrangeShared, Reader, SharedBatch, Sharing, ValBatch};
 use serde::Serialize;
+use timely::WorkerConfig;
+use timely::communication::allocator::{Allocator, thread::Thread};
 use timely::progress::Antichain;
+use timely::worker::Worker as TimelyWorker;
 
 /// Runs everything at once, and watches that nothing grows.
 #[derive(Parser)]
@@ -44,6 +49,7 @@ struct Args {
 struct Counts {
     rounds: AtomicU64,
     arrangements: AtomicU64,
+    made: AtomicU64,
     joins: AtomicU64,
     wrong_joins: AtomicU64,
     points: AtomicU64,
@@ -140,6 +146,8 @@ struct Outcome {
     minutes: f64,
     rounds: u64,
     arrangements: u64,
+    /// Arrangements of a worker of their own, made, shared, read and dropped.
+    made: u64,
     joins: u64,
     wrong_joins: u64,
     points: u64,
@@ -170,7 +178,14 @@ fn main() -> anyhow::Result<()> {
     ensure!(outcome.wrong_pairs == 0, "{} pairs were wrong", outcome.wrong_pairs);
     ensure!(outcome.contradictions == 0, "{} reports were wrong", outcome.contradictions);
     ensure!(outcome.grown.is_empty(), "these have grown: {}", outcome.grown.join(", "));
-    let idle = [outcome.joins, outcome.points, outcome.scrapes, outcome.pairs, outcome.kills];
+    let idle = [
+        outcome.made,
+        outcome.joins,
+        outcome.points,
+        outcome.scrapes,
+        outcome.pairs,
+        outcome.kills,
+    ];
     ensure!(idle.iter().all(|count| *count > 0), "something was not done at all: {idle:?}");
     Ok(())
 }
@@ -197,11 +212,13 @@ fn soak(args: &Args, folder: &Path) -> anyhow::Result<Outcome> {
     let mut vitals = Vec::new();
     std::thread::scope(|scope| {
         let others = [
-            scope.spawn(|| come_and_go(&registry, args.seed, &counts, &done)),
-            scope.spawn(|| look(&registry, &counts, &done)),
-            scope.spawn(|| kill(folder, &counts, &done)),
+            scope.spawn(|| ended(&done, come_and_go(&registry, args.seed, &counts, &done))),
+            scope.spawn(|| ended(&done, make_and_drop(&registry, &counts, &done))),
+            scope.spawn(|| ended(&done, look(&registry, &counts, &done))),
+            scope.spawn(|| ended(&done, kill(folder, &counts, &done))),
         ];
-        let driven = drive(&registry, args.seed, whole, begun, &counts, &mut vitals);
+        let goes_on = || begun.elapsed() < whole && !done.load(Ordering::Relaxed);
+        let driven = drive(&registry, args.seed, begun, goes_on, &counts, &mut vitals);
         done.store(true, Ordering::Relaxed);
         let ended = others.map(|other| {
             other.join().unwrap_or_else(|_| Err(anyhow::anyhow!("one of the threads panicked")))
@@ -231,6 +248,7 @@ fn soak(args: &Args, folder: &Path) -> anyhow::Result<Outcome> {
         minutes: args.minutes,
         rounds: of(&counts.rounds),
         arrangements: of(&counts.arrangements),
+        made: of(&counts.made),
         joins: of(&counts.joins),
         wrong_joins: of(&counts.wrong_joins),
         points: of(&counts.points),
@@ -246,12 +264,18 @@ fn soak(args: &Args, folder: &Path) -> anyhow::Result<Outcome> {
     })
 }
 
+/// Ends the whole soak when one of its threads has.
+fn ended(done: &AtomicBool, with: anyhow::Result<()>) -> anyhow::Result<()> {
+    done.store(true, Ordering::Relaxed);
+    with
+}
+
 /// The replica: arrangements that come and go, joins, readers that linger.
 fn drive(
     registry: &Registry,
     seed: u64,
-    whole: Duration,
     begun: Instant,
+    goes_on: impl Fn() -> bool,
     counts: &Counts,
     vitals: &mut Vec<Vitals>,
 ) -> anyhow::Result<()> {
@@ -267,7 +291,7 @@ fn drive(
         "seconds", "rounds", "joins", "points", "pairs", "fds", "KiB"
     );
     let (mut next_round, mut next_second) = (begun, begun);
-    while begun.elapsed() < whole {
+    while goes_on() {
         ensure!(replica.is_whole(), "a worker of the replica has ended");
         if Instant::now() >= next_round {
             replica.round();
@@ -340,6 +364,39 @@ fn come_and_go(
         }
         add(&counts.points, 10);
         std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// A thousand arrangements a second, each made, shared, read, sealed and dropped with its dataflow.
+fn make_and_drop(registry: &Registry, counts: &Counts, done: &AtomicBool) -> anyhow::Result<()> {
+    let sharing = Sharing::new(registry).with_role(Role::named("made"));
+    let allocator = Allocator::Thread(Thread::default());
+    let mut worker = TimelyWorker::new(WorkerConfig::default(), allocator, Some(Instant::now()));
+    while !done.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        for n in 0..10_u64 {
+            let id = format!("m{n}");
+            let (mut input, orders) = worker.dataflow::<u64, _, _>(|scope| {
+                let (input, rows) = scope.new_collection_from([(n, n), (n, n + 1)]);
+                let orders = sharing.publish(&*id, &rows.arrange_shared_by_key("made"));
+                orders.map(|orders| (input, orders))
+            })?;
+            let reader: Reader<ValBatch<u64, u64, u64, isize>> = sharing.reader(&id, 0)?;
+            input.advance_to(1);
+            input.flush();
+            while orders.upper().less_than(&1) {
+                worker.step();
+            }
+            let updates: usize =
+                reader.spans().iter().filter_map(|span| Some(span.inner.as_ref()?.len())).sum();
+            ensure!(updates == 2, "{updates} updates of two");
+            drop((input, orders, reader));
+            while worker.step() {}
+        }
+        ensure!(sharing.known(0) == 0, "{} ids are left", sharing.known(0));
+        add(&counts.made, 10);
+        std::thread::sleep(Duration::from_millis(10).saturating_sub(begun.elapsed()));
     }
     Ok(())
 }
