@@ -10,6 +10,8 @@ mod support;
 mod answers;
 /// The ways in which traces, readers and runtimes end, and what is left of them.
 mod ends;
+/// Random histories, each gauge after each step against an implementation that is dull.
+mod histories;
 /// Every clone is its own hold; holds join and release.
 mod holders;
 /// Seeded or delivered; complete or waiting; of the right shard.
@@ -22,6 +24,7 @@ mod logical;
 mod names;
 /// Physical compaction: where holds start, and that they follow.
 mod physical;
+mod reference;
 /// What the sharing registry shows of points that froze, and of standing holds.
 mod sharing;
 /// Parked workers, sleeping inboxes.
