@@ -20,10 +20,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Parser;
 use differential_dataflow::input::Input;
-use holdgap::{HoldReport, Point, PointView, Registry, Role};
+use holdgap::{HoldReport, Point, PointView, Registry, Role, Scraper};
 use holdgap_replica::{Replica, ReplicaOptions};
 use holdgap_segment::{Folder, SegmentOptions, attach};
 use holdgap_trace::{ArrangeShared, Reader, SharedBatch, Sharing, ValBatch};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use serde::Serialize;
 use timely::WorkerConfig;
 use timely::communication::allocator::{Allocator, thread::Thread};
@@ -412,7 +413,7 @@ fn look(registry: &Registry, counts: &Counts, done: &AtomicBool) -> anyhow::Resu
             add(&counts.contradictions, unsound as u64);
             std::thread::sleep(Duration::from_millis(10));
         }
-        let text = holdgap_exporter::scrape(registry, &scraper, 10);
+        let text = scrape(&scraper);
         ensure!(text.contains("shared_arrangement_hold_gap_ms{"), "an empty scrape");
         add(&counts.scrapes, 1);
         let churned = registry.runtime(Role::named("churn")).worker(0).worst(usize::MAX);
@@ -420,6 +421,15 @@ fn look(registry: &Registry, counts: &Counts, done: &AtomicBool) -> anyhow::Resu
         add(&counts.wrong_pairs, churned.iter().filter(|view| !is_whole(view)).count() as u64);
     }
     Ok(())
+}
+
+/// A scrape, as an embedder with a recorder of its own answers one.
+fn scrape(scraper: &Scraper) -> String {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || {
+        scraper.reports().iter().for_each(HoldReport::set_gauges);
+    });
+    recorder.handle().render()
 }
 
 /// Starts processes, reads them from outside, and kills them in the middle of whatever they do.

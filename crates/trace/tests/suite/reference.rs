@@ -110,11 +110,19 @@ impl Reference {
         result
     }
 
-    pub(crate) fn publish(&self, id: &str) {
-        let (requested, holds) = ([(id.to_owned(), 0)].into(), BTreeMap::new());
+    /// A trace that nobody has published yet: readers may wait for it.
+    pub(crate) fn expect(&self) {
+        let (requested, holds) = (BTreeMap::new(), BTreeMap::new());
         let (upper, applied, applied_physical) = (Some(0), 0, Some(0));
         let trace = Trace { upper, requested, applied, applied_physical, holds, held_since: None };
         self.0.lock().unwrap().traces.push(trace);
+    }
+
+    pub(crate) fn publish(&self, trace: usize, id: &str) {
+        self.with(trace, |trace, now| {
+            trace.requested.insert(id.to_owned(), 0);
+            trace.settle(now);
+        });
     }
 
     pub(crate) fn wait(&self, seconds: u64) {
@@ -220,7 +228,7 @@ impl Reference {
         let now = everything.now;
         let mut expected =
             Expected { by_kind: vec![(0, 0); HoldKind::ALL.len()], ..Default::default() };
-        for trace in &everything.traces {
+        for trace in everything.traces.iter().filter(|trace| !trace.requested.is_empty()) {
             let held = u64::from(trace.gap() > 0);
             let Some(upper) = trace.upper else {
                 expected.frozen += 1;
