@@ -30,6 +30,22 @@ fn every_path_that_the_architecture_names_exists() {
 }
 
 #[test]
+fn every_test_that_a_guarantee_names_exists() {
+    let text = read("docs/guarantees.md");
+    let mut files = Vec::new();
+    rust_files(&root().join("crates"), &mut files);
+    let code: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let named = text.split('`').skip(1).step_by(2);
+    let tests: Vec<_> = named.filter(|name| name.contains('_') && !name.contains('.')).collect();
+    assert!(tests.len() > 30, "{tests:?}");
+    let missing: Vec<_> = tests
+        .into_iter()
+        .filter(|name| *name != "compile_fail" && !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn every_module_opens_with_what_it_is() {
     let mut files = Vec::new();
     for folder in ["crates", "benches", "examples"] {
