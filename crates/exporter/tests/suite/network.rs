@@ -150,6 +150,8 @@ fn tls_and_a_password_are_asked_for_where_the_file_asks_for_them() {
     let secured = Secured::new();
     let mut exporter = secured.exporter(&[]);
     assert!(exporter.url.starts_with("https://127.0.0.1:"), "{}", exporter.url);
+    // Whoever connects and does not even begin to agree on TLS keeps nobody waiting.
+    let _idle: Vec<_> = (0..100).map(|_| connect(&exporter)).collect();
     for path in ["/metrics", "/", "/-/healthy", "/api/v1/report", "/status.js", "/nothing"] {
         let answer = exporter.get(path);
         assert_eq!(answer.status, if path == "/nothing" { 404 } else { 200 }, "{path}");

@@ -40,7 +40,7 @@ impl Drop for Driver {
 fn browse<F: Future<Output = WebDriverResult<()>>>(url: &str, steps: impl FnOnce(WebDriver) -> F) {
     let driver = Driver::start();
     let mut browser = DesiredCapabilities::chrome();
-    let profile = Scratch::new();
+    let profile = Scratch::on_disk();
     for flag in [
         "--headless",
         "--no-sandbox",

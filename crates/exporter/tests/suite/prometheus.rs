@@ -32,7 +32,7 @@ struct Prometheus {
 impl Prometheus {
     /// Starts one with the alerts of the documents, and jobs as its configuration has them.
     fn start(jobs: &str) -> Self {
-        let data = Scratch::new();
+        let data = Scratch::on_disk();
         std::fs::create_dir(&data.0).unwrap();
         let rules = docs("prometheus/holdgap.rules.yml").canonicalize().unwrap();
         let config = format!(

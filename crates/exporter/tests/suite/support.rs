@@ -206,6 +206,14 @@ impl Scratch {
         Scratch(format!("/dev/shm/holdgap-attach-{}-{number}", std::process::id()).into())
     }
 
+    /// One on disk, for what is large.
+    pub(crate) fn on_disk() -> Self {
+        let mut scratch = Self::new();
+        let name = scratch.0.file_name().unwrap();
+        scratch.0 = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        scratch
+    }
+
     pub(crate) fn text(&self) -> &str {
         self.0.to_str().unwrap()
     }
