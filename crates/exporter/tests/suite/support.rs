@@ -31,7 +31,8 @@ pub(crate) fn example(name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_BIN_EXE_holdgap-exporter"));
     let folder = own.parent().unwrap();
     let release = folder.ends_with("release").then_some("--release");
-    cargo.args(["build", "--quiet", "-p", "holdgap-examples", "--example", name]).args(release);
+    // With the features that the whole workspace has: those that the tests are built with.
+    cargo.args(["build", "--quiet", "--workspace", "--example", name]).args(release);
     cargo.arg("--target-dir").arg(folder.parent().unwrap()).env_remove("CARGO_TARGET_DIR");
     assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
     folder.join("examples").join(name)
