@@ -280,7 +280,9 @@ impl Both {
         };
         assert_eq!(shown(&report), expected, "after {history:#?}");
         assert_eq!(report.invalid_pairs, 0);
+        // Nobody imports here, and nobody keeps a chain.
         assert_eq!((report.queued.instructions, report.queued.batches), (0, 0));
+        assert_eq!((report.pins.batches, report.pins.updates), (0, 0));
     }
 }
 
